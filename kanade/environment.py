@@ -1,0 +1,91 @@
+"""What the settings read from the environment, and what they refuse.
+
+A production server with a missing or weak secret must not start: the text says which variable is
+wrong and how to make a good one.
+"""
+
+import os
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+LEAST_SECRET_LENGTH = 40
+LEAST_DIFFERENT_CHARACTERS = 10
+HOW_TO = 'make one with: python -c "import secrets; print(secrets.token_urlsafe(64))"'
+
+
+def read_environment(base: Path) -> environ.Env:
+    """Return the environment, with the file named by KANADE_ENV_FILE (default `.env`) below it."""
+    name = os.environ.get("KANADE_ENV_FILE", str(base / ".env"))
+    if name and Path(name).is_file():
+        environ.Env.read_env(name)
+    return environ.Env()
+
+
+def secret(env: environ.Env, name: str, *, debug: bool) -> str:
+    """Return the secret `name`; raise ImproperlyConfigured when it is missing or weak."""
+    value = str(env.str(name, default=""))
+    if debug and not value:
+        return f"insecure-{name.lower()}-for-development-only"
+    if not value:
+        raise ImproperlyConfigured(f"{name} is not set; {HOW_TO}")
+    if debug:
+        return value
+    if value.startswith("insecure-"):
+        raise ImproperlyConfigured(f"{name} is a development value; {HOW_TO}")
+    if len(value) < LEAST_SECRET_LENGTH or len(set(value)) < LEAST_DIFFERENT_CHARACTERS:
+        raise ImproperlyConfigured(
+            f"{name} is too weak: it needs at least {LEAST_SECRET_LENGTH} characters "
+            f"of which {LEAST_DIFFERENT_CHARACTERS} differ; {HOW_TO}"
+        )
+    return value
+
+
+def database(env: environ.Env) -> dict[str, object]:
+    """Return Django's settings of the one database, SQLite in the working folder by default."""
+    config: dict[str, object] = dict(env.db("DATABASE_URL", default="sqlite:///kanade.sqlite3"))
+    if config["ENGINE"] == "django.db.backends.sqlite3":
+        # A write transaction takes its lock at BEGIN, so that it waits and does not fail at COMMIT;
+        # FULL, because an acknowledged result is already deleted on the PC.
+        config["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+            " PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
+        }
+        config["CONN_MAX_AGE"] = None
+    elif config["ENGINE"] == "django.db.backends.postgresql":
+        config["OPTIONS"] = {
+            **dict(config.get("OPTIONS") or {}),  # type: ignore[call-overload]  # a mapping here
+            "options": "-c statement_timeout=30s -c lock_timeout=10s"
+            " -c idle_in_transaction_session_timeout=60s",
+            "pool": {
+                "min_size": 1,
+                "max_size": env.int("KANADE_DB_POOL", default=24),
+                "timeout": 20,
+            },
+        }
+        config["CONN_MAX_AGE"] = 0
+    else:
+        raise ImproperlyConfigured(
+            f"DATABASE_URL names {config['ENGINE']}; use sqlite:///FILE or postgres://USER@HOST/NAME"
+        )
+    return config
+
+
+def require_loopback(*, local: bool, hosts: list[str]) -> None:
+    """Refuse a local profile that other machines could reach."""
+    outside = [host for host in hosts if host not in {"localhost", "127.0.0.1", "[::1]"}]
+    if local and outside:
+        raise ImproperlyConfigured(
+            f"KANADE_LOCAL=1 serves this machine only, but ALLOWED_HOSTS names {', '.join(outside)}"
+        )
+
+
+def engine(env: environ.Env) -> str:
+    """Return who runs claimed bodies: `threads` of the runner."""
+    name = str(env.str("KANADE_ENGINE", default="threads"))
+    if name != "threads":
+        raise ImproperlyConfigured(f"KANADE_ENGINE={name} is not known; use threads")
+    return name
