@@ -68,8 +68,8 @@ def _signature(entry: object) -> bytes:
 
 
 def _decoded(text: object, name: str, *, most: int) -> bytes:
-    # Measured before it is decoded: four characters carry three bytes.
-    if not isinstance(text, str) or len(text) > (most + 2) // 3 * 4:
+    # Measured before it is decoded: four characters carry three bytes, less the padding.
+    if not isinstance(text, str) or len(text.rstrip("=")) > (most * 4 + 2) // 3:
         raise EnvelopeError(f"{name} is missing or longer than {most} bytes")
     try:
         return b64decode(text, validate=True)
