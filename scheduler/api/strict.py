@@ -1,8 +1,8 @@
-"""The one strict door for JSON: a parser that bounds its input, a serializer that knows its keys."""
+"""The one strict door for JSON: a bounded parser, and a serializer that knows its keys."""
 
 import difflib
 from collections.abc import Mapping
-from typing import Any, IO
+from typing import IO, Any
 
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError, UnsupportedMediaType

@@ -15,13 +15,19 @@ class StrictJSONError(ValueError):
 
 
 def loads(
-    data: bytes, *, max_bytes: int = 2_621_440, max_depth: int = 16, max_nodes: int = 10_000
+    data: bytes,
+    *,
+    max_bytes: int = 2_621_440,
+    max_depth: int = 16,
+    max_nodes: int = 10_000,
+    any_text: bool = False,
 ) -> object:
     """Return the value of UTF-8 `data`.
 
     Refused: other encodings, a byte order mark, more than `max_bytes`, nesting over `max_depth`,
     more than `max_nodes` values, duplicate keys, NaN and infinities, integers beyond 2**53, floats
-    that overflow, and texts with NUL, lone surrogates or control characters.
+    that overflow, and texts with NUL, lone surrogates or control characters. With `any_text` (what
+    PCs send) texts pass, for the caller to clean one by one.
     """
     if len(data) > max_bytes:
         raise StrictJSONError(f"the body has {len(data)} bytes; at most {max_bytes} are read")
@@ -44,7 +50,7 @@ def loads(
         raise StrictJSONError(
             f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}"
         ) from error
-    _refuse_content(value, max_nodes)
+    _refuse_content(value, max_nodes, any_text=any_text)
     return value
 
 
@@ -87,11 +93,11 @@ def _float(digits: str) -> float:
     return value
 
 
-def _refuse_content(value: object, max_nodes: int) -> None:
+def _refuse_content(value: object, max_nodes: int, *, any_text: bool) -> None:
     for count, (path, item) in enumerate(_walk(value, ""), start=1):
         if count > max_nodes:
             raise StrictJSONError(f"more than {max_nodes} values")
-        problem = problem_of(item) if isinstance(item, str) else None
+        problem = problem_of(item) if isinstance(item, str) and not any_text else None
         if problem:
             raise StrictJSONError(f"{path or 'the text'} {problem}")
 
