@@ -90,7 +90,8 @@ def _part_ns(part: re.Match[str], text: str, *, months: bool) -> int:
         raise DurationError(_no_unit(part, text, number))
     size = _UNITS.get(unit)
     if size is None:
-        raise DurationError(f"{text!r}: {unit!r} is no unit; units are {UNITS_IN_WORDS}")
+        near = f"did you mean {unit.lower()!r}? " if unit.lower() in _UNITS else ""
+        raise DurationError(f"{text!r}: {unit!r} is no unit; {near}units are {UNITS_IN_WORDS}")
     if not months and size >= _MONTH_OR_YEAR:
         raise DurationError(f"{text!r}: months and years are not a fixed time; write days")
     # Each part must fit by itself: its nanoseconds below a second, its seconds from there on.
@@ -113,9 +114,7 @@ def _fraction_ns(digits: str, size: int, text: str) -> int:
     denominator = int("1" + "0" * len(digits))
     share, rest = divmod(numerator, denominator)
     if rest or denominator > MOST or numerator > MOST:
-        raise DurationError(
-            f"{text!r}: the fraction does not come out exact; use a smaller unit, such as 90m"
-        )
+        raise DurationError(f"{text!r}: the fraction does not come out exact; use a smaller unit")
     return share * grain
 
 

@@ -113,18 +113,20 @@ def _changes_of(tz: tzinfo, year: int) -> tuple[datetime, ...]:
     found = []
     low = datetime(year, 1, 1, tzinfo=UTC) - SECOND
     end = datetime(year + 1, 1, 1, tzinfo=UTC) - SECOND
+    before = offset_at(low, tz)
     while low < end:
         high = min(low + STRIDE, end)
-        if offset_at(low, tz) != offset_at(high, tz):
+        after = offset_at(high, tz)
+        if before != after:
             found.append(_bisect(low, high, tz))
-        low = high
+        low, before = high, after
     return tuple(found)
 
 
 def _bisect(low: datetime, high: datetime, tz: tzinfo) -> datetime:
     """Return the first whole second in (low, high] with another offset than `low` has."""
     before = offset_at(low, tz)
-    low = low.replace(microsecond=0)
+    low, high = low.replace(microsecond=0), high.replace(microsecond=0)
     while high - low > SECOND:
         middle = low + timedelta(seconds=(high - low) // SECOND // 2)
         if offset_at(middle, tz) == before:

@@ -4,17 +4,18 @@
 library), `firing` turns wall clocks into instants, `words` and `advice` speak to people.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
-from scheduler.rules.cron import firing
+from scheduler.rules.cron import advice, firing, words
 from scheduler.rules.cron.branches import Walk, walk
 from scheduler.rules.cron.errors import CronError
 from scheduler.rules.cron.fields import Fields
 from scheduler.rules.cron.grammar import read
 
-__all__ = ["Cron", "CronError", "parse"]
+__all__ = ["Cron", "CronError", "parse", "parse_for_save", "require_fires"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,29 @@ class Cron:
         return firing.next_fire(
             self.walk, after, tz, follows_the_clock=self.fields.follows_the_clock
         )
+
+    def fires(self, after: datetime, tz: tzinfo) -> Iterator[datetime]:
+        """Yield the fires after the aware `after`, in UTC, without end unless it fires no more."""
+        fire = self.next_after(after, tz)
+        while fire is not None:
+            yield fire
+            fire = self.next_after(fire, tz)
+
+    def describe(self) -> str:
+        """Return it in plain words, such as `at 02:30 on Monday to Friday`."""
+        return words.describe(self.fields)
+
+    def rule(self) -> str:
+        """Return what it does where the clock is changed, to stand beside its next runs."""
+        return words.CLOCK_RULE if self.fields.follows_the_clock else words.FIXED_RULE
+
+    def warnings(self, tz: tzinfo, now: datetime) -> tuple[str, ...]:
+        """Return what may surprise whoever saves it, one sentence a point."""
+        return tuple(advice.warnings(self.fields, self.walk, now, tz))
+
+    def per_day(self, tz: tzinfo, now: datetime) -> int:
+        """Return how often it runs on the local day of its next run; 0 = never again."""
+        return advice.per_day(self.fields, self.walk, now, tz)
 
 
 def parse(text: object, *, day_rule: str = "or", fields: tuple[int, ...] = (5,)) -> Cron:
@@ -50,3 +74,26 @@ def parse(text: object, *, day_rule: str = "or", fields: tuple[int, ...] = (5,))
 def _parse(text: str, day_rule: str, allowed: tuple[int, ...]) -> Cron:
     fields = read(text, both_days=day_rule == "and", fields=allowed)
     return Cron(text, day_rule, fields, walk(fields))
+
+
+def require_fires(cron: Cron, after: datetime, tz: tzinfo) -> datetime:
+    """Return the first fire after `after`, in UTC; raise CronError if there is none."""
+    fire = cron.next_after(after, tz)
+    if fire is None:
+        raise CronError(advice.never(cron.fields, cron.walk, after, tz))
+    return fire
+
+
+def parse_for_save(
+    text: object,
+    *,
+    now: datetime,
+    tz: tzinfo,
+    day_rule: str = "or",
+    fields: tuple[int, ...] = (5,),
+) -> Cron:
+    """Read an expression that a person saves: as `parse`, and it must be clear and fire again."""
+    cron = parse(text, day_rule=day_rule, fields=fields)
+    advice.require_clear(cron.fields)
+    require_fires(cron, now, tz)
+    return cron

@@ -58,9 +58,10 @@ class Weekdays:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A whole expression in numbers. `texts` are the seven fields as typed, in capitals."""
+    """A whole expression in numbers; `texts` has all seven fields in capitals, `typed` of them."""
 
     texts: tuple[str, ...]
+    typed: int
     seconds: frozenset[int]
     minutes: frozenset[int]
     hours: frozenset[int]

@@ -9,9 +9,11 @@ import re
 
 from scheduler.rules.cron.errors import (
     CronError,
+    backwards,
     bad_character,
     bad_count,
     bad_item,
+    bad_nickname,
     shown,
 )
 from scheduler.rules.cron.fields import (
@@ -52,11 +54,14 @@ _LAST = re.compile(r"(?P<weekday>[0-9]{1,4}|[A-Z]{3})L")
 
 def read(text: str, *, both_days: bool, fields: tuple[int, ...]) -> Fields:
     """Return the fields of an expression; raise CronError."""
-    texts = _split(text, fields)
+    parts = _split(text, fields)
+    texts = (*(() if len(parts) > 5 else ("0",)), *parts)  # noqa: PLR2004 - the classical five
+    texts = (*texts, "*") if len(texts) < len(ORDER) else texts
     second, minute, hour, day, month, weekday, year = texts
     both = both_days or weekday.startswith("+")
     return Fields(
         texts=texts,
+        typed=len(parts),
         seconds=_plain(second, SECOND),
         minutes=_plain(minute, MINUTE),
         hours=_plain(hour, HOUR),
@@ -69,7 +74,7 @@ def read(text: str, *, both_days: bool, fields: tuple[int, ...]) -> Fields:
 
 
 def _split(text: str, allowed: tuple[int, ...]) -> tuple[str, ...]:
-    """Return the seven field texts in capitals, after the checks of the whole text."""
+    """Return the field texts in capitals, after the checks of the whole text."""
     if len(text) > LONGEST:
         raise CronError(f"a cron expression has at most {LONGEST} characters, this has {len(text)}")
     text = text.strip(" \t\r\n")
@@ -82,24 +87,13 @@ def _split(text: str, allowed: tuple[int, ...]) -> tuple[str, ...]:
         allowed = (5,)
     parts = text.split()
     if len(parts) not in allowed:
-        raise CronError(bad_count(parts, allowed))
-    if len(parts) == 5:  # noqa: PLR2004 - the classical number of fields
-        parts = ["0", *parts]
-    return (*parts, "*") if len(parts) < len(ORDER) else tuple(parts)
+        raise CronError(bad_count(parts, allowed, tuple(NICKNAMES)))
+    return tuple(parts)
 
 
 def _nickname(text: str) -> str:
-    if text == "@REBOOT":
-        raise CronError(
-            "@reboot is an event, not a time; use run on start-up, or a time such as @daily"
-        )
-    if text.startswith("@EVERY"):
-        raise CronError(
-            "@every is not cron; for every 5 minutes write */5 * * * *, or use an interval"
-        )
     if text not in NICKNAMES:
-        known = ", ".join(sorted(name.lower() for name in NICKNAMES))
-        raise CronError(f"{shown(text.lower())} is no nickname; known are {known}")
+        raise CronError(bad_nickname(text, tuple(NICKNAMES)))
     return NICKNAMES[text]
 
 
@@ -163,10 +157,7 @@ def numbers(part: str, field: Field) -> frozenset[int]:
     else:
         high = low if match["step"] is None else field.high
     if low > high:
-        raise CronError(
-            f"{field.name} {shown(part)} runs backwards; write two ranges, such as "
-            f"{match['low']}-{field.last_of_star},{field.low}-{match['high']}"
-        )
+        raise CronError(backwards(part, match["low"], match["high"], field))
     return frozenset(range(low, high + 1, step))
 
 
