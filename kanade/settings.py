@@ -5,6 +5,10 @@ from pathlib import Path
 import django_stubs_ext
 
 from kanade import environment, logs
+from scheduler.rules import zones
+
+# Before any application lists the system's time zones: everything computes with the pinned data.
+TZDATA_VERSION = zones.TZDATA_VERSION
 
 # `ModelAdmin[Model]` is written at run time too.
 django_stubs_ext.monkeypatch()
