@@ -23,11 +23,12 @@ _SETTLED = frozenset({"stored", "duplicate", "unknown"})
 
 @dataclass(slots=True)
 class _Waiting:
-    """A result and when it may be sent again; `path` is None while the disk refuses it."""
+    """A result and when it may be sent again; its bytes are held only while the disk refuses."""
 
     command: str
-    document: bytes
-    path: Path | None
+    size: int
+    path: Path
+    unsaved: bytes | None = None
     failures: int = 0
     not_before: float = 0.0
 
@@ -36,7 +37,7 @@ class Outbox:
     """The results that wait, oldest first."""
 
     def __init__(self, folder: Path, *, steady: Callable[[], float] = steady_seconds) -> None:
-        """Open the folder; `lost` then names the commands whose results could not be read."""
+        """Open the folder; `lost` names the commands whose results could not be read."""
         self._folder = state.open_folder(folder)
         self._aside = state.open_folder(folder / "aside")
         self._steady = steady
@@ -63,25 +64,29 @@ class Outbox:
         data = json.dumps(document).encode()
         command = fields.text(document, "command")
         with self._lock:
-            waiting = _Waiting(command, data, path=None)
+            self._number += 1
+            path = self._folder / f"{self._number:012d}-{command}.json"
+            waiting = _Waiting(command, len(data), path, unsaved=data)
             self._waiting[command] = waiting
-            self._try_to_save(waiting)
+            _try_to_save(waiting)
 
     def due(self, *, most_bytes: int) -> list[dict[str, object]]:
         """The results to send now, oldest first, at most `most_bytes` of JSON, but one at least."""
-        chosen: list[bytes] = []
+        chosen: list[dict[str, object]] = []
         left = most_bytes
         with self._lock:
             now = self._steady()
-            for waiting in self._waiting.values():
-                self._try_to_save(waiting)
+            for waiting in list(self._waiting.values()):
+                _try_to_save(waiting)
                 if waiting.not_before > now:
                     continue
-                if chosen and len(waiting.document) > left:
+                if chosen and waiting.size > left:
                     break
-                chosen.append(waiting.document)
-                left -= len(waiting.document)
-        return [_parsed(data) for data in chosen]
+                document = self._document(waiting)
+                if document is not None:
+                    chosen.append(document)
+                    left -= waiting.size
+        return chosen
 
     def next_due_in(self) -> float | None:
         """Seconds until a result may be sent; None when none waits."""
@@ -122,38 +127,42 @@ class Outbox:
     def _load(self, path: Path) -> None:
         number, _, command = path.stem.partition("-")
         self._number = max(self._number, int(number) if number.isdigit() else 0)
+        waiting = _Waiting(command, path.stat().st_size, path)
+        self._waiting[command] = waiting
+        self._document(waiting)
+
+    def _document(self, waiting: _Waiting) -> dict[str, object] | None:
+        """The result, or None when its file is bad: then it is put aside."""
         try:
-            data = state.read_private(path, most=MAX_RESULT_BYTES)
+            data = waiting.unsaved or state.read_private(waiting.path, most=MAX_RESULT_BYTES)
             document = _parsed(data or b"")
-            if read_id(document, "command") != command:
+            if read_id(document, "command") != waiting.command:
                 raise fields.FieldError("command: not the one of the file's name")
         except (state.StateError, strict_json.StrictJSONError, fields.FieldError):
-            path.replace(self._aside / path.name)
-            self.lost.append(command)
-        else:
-            self._waiting[command] = _Waiting(command, data or b"", path)
-
-    def _try_to_save(self, waiting: _Waiting) -> None:
-        if waiting.path is not None:
-            return
-        path = self._folder / f"{self._number + 1:012d}-{waiting.command}.json"
-        try:
-            state.write_private(path, waiting.document)
-        except OSError:
-            return
-        self._number += 1
-        waiting.path = path
+            self._put_aside(waiting)
+            self.lost.append(waiting.command)
+            return None
+        return document
 
     def _drop(self, waiting: _Waiting) -> None:
         # Gone from memory first: a file that stays is sent again after a restart, as a duplicate.
         del self._waiting[waiting.command]
-        if waiting.path is not None:
-            waiting.path.unlink(missing_ok=True)
+        waiting.path.unlink(missing_ok=True)
 
     def _put_aside(self, waiting: _Waiting) -> None:
         del self._waiting[waiting.command]
-        if waiting.path is not None:
+        if waiting.path.exists():
             waiting.path.replace(self._aside / waiting.path.name)
+
+
+def _try_to_save(waiting: _Waiting) -> None:
+    if waiting.unsaved is None:
+        return
+    try:
+        state.write_private(waiting.path, waiting.unsaved)
+    except OSError:
+        return
+    waiting.unsaved = None
 
 
 def _parsed(data: bytes) -> dict[str, object]:

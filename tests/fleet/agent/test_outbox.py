@@ -130,6 +130,13 @@ def test_a_corrupt_file_is_put_aside_and_the_others_go_on(tmp_path: Path, data: 
     assert len(list((tmp_path / "outbox" / "aside").iterdir())) == 1
 
 
+def test_a_file_that_is_damaged_while_the_agent_runs_is_put_aside(tmp_path: Path) -> None:
+    outbox = filled(tmp_path, 1, 2)
+    state.write_private(tmp_path / "outbox" / files(tmp_path)[0], b"junk")
+    assert due(outbox) == [command_id(2)]
+    assert outbox.lost == [command_id(1)]
+
+
 def test_a_file_under_another_commands_name_is_put_aside(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     path = tmp_path / "outbox" / files(tmp_path)[0]
