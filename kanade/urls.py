@@ -4,10 +4,18 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, path
 from django.views.generic import RedirectView
 
-from kanade import health
+from kanade import documentation, health
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("api/schema/", documentation.schema, name="schema"),
+    path("api/docs/", documentation.docs, name="docs"),
 ]
+
+handler400 = "kanade.errors.bad_request"
+handler403 = "kanade.errors.permission_denied"
+handler404 = "kanade.errors.not_found"
+handler500 = "kanade.errors.server_error"

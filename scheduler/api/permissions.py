@@ -19,7 +19,8 @@ class SignedInStaff(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         """Answer whether the caller is staff."""
-        user = request.user
+        # None where nobody is signed in.
+        user: Any = request.user
         return bool(user and user.is_active and user.is_staff)
 
 

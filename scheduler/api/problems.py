@@ -7,9 +7,8 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.db import DataError
-from django.http import Http404
+from django.http import Http404, JsonResponse
 from rest_framework import exceptions
-from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 MEDIA_TYPE = "application/problem+json"
@@ -23,15 +22,19 @@ class Conflict(exceptions.APIException):
     default_code = "conflict"
 
 
-def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Return the problem for an error of a DRF view, or None for a fault of ours."""
+def problem_response(error: Exception, context: dict[str, Any]) -> JsonResponse | None:
+    """Return the problem for an error of a DRF view, or None for a fault of ours.
+
+    Always JSON, also where the view itself answers in text or YAML.
+    """
     known = _as_api_error(error)
     if known is None:
         return None
     set_rollback()
-    response = Response(problem(known), status=known.status_code, content_type=MEDIA_TYPE)
-    if isinstance(known, exceptions.Throttled) and known.wait is not None:
-        response["Retry-After"] = str(max(1, round(known.wait)))
+    response = JsonResponse(problem(known), status=known.status_code, content_type=MEDIA_TYPE)
+    wait = getattr(known, "wait", None)
+    if wait is not None:
+        response["Retry-After"] = str(max(1, round(wait)))
     challenge = getattr(known, "auth_header", None)
     if challenge:
         response["WWW-Authenticate"] = challenge

@@ -25,7 +25,7 @@ class StrictJSONParser(BaseParser):
         stream: IO[bytes],
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
-    ) -> object:
+    ) -> Any:
         """Return the value of the body; raise ParseError with what is wrong."""
         charset = _charset(media_type or "")
         if charset not in CHARSETS:
