@@ -130,7 +130,10 @@ def _read_retry(source: fields.Object) -> Retry:
     if source.get("retry") is None:
         return Retry()
     retry = fields.child(source, "retry")
-    return Retry(
-        times=fields.whole(retry, "max", least=0, most=MAX_RETRIES),
-        backoff_s=fields.whole(retry, "backoff_s", least=0, most=DAY_SECONDS),
-    )
+    try:
+        return Retry(
+            times=fields.whole(retry, "max", least=0, most=MAX_RETRIES),
+            backoff_s=fields.whole(retry, "backoff_s", least=0, most=DAY_SECONDS),
+        )
+    except fields.FieldError as error:
+        raise fields.FieldError(f"retry.{error}") from error
