@@ -18,6 +18,7 @@ from fleet.models.schedules import (
     Shape,
     TickMark,
 )
+from fleet.models.wakes import Wake
 
 __all__ = [
     "OPEN_STATES",
@@ -47,6 +48,7 @@ __all__ = [
     "Shape",
     "Stream",
     "TickMark",
+    "Wake",
     "Wave",
     "WaveState",
     "new_id",

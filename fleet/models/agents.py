@@ -87,6 +87,8 @@ class AgentPresence(models.Model):
     )
     last_seen_at = models.DateTimeField(null=True)
     seq = models.BigIntegerField(default=0)
+    # The number of the last command handed out: commands carry it, signed and ever growing.
+    handouts = models.BigIntegerField(default=0)
     # How far the machine's clock is ahead of the server's, in milliseconds.
     skew_ms = models.BigIntegerField(default=0)
 

@@ -12,7 +12,8 @@ from fleet.models.ids import new_id
 from fleet.models.jobs import Job, JobRevision
 from fleet.rules.command_states import OPEN, CommandState
 
-OPEN_STATES = [state.value for state in OPEN]
+# In the order of the enum: a set's own order differs from one process to the next.
+OPEN_STATES = [state.value for state in CommandState if state in OPEN]
 
 
 class CommandQuerySet(QuerySet["Command"]):

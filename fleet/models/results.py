@@ -3,7 +3,10 @@
 from django.db import models
 from django.db.models import CheckConstraint, Index, Q, UniqueConstraint
 
-from fleet.rules.command_states import TERMINAL
+from fleet.rules.command_states import TERMINAL, CommandState
+
+# In the order of the enum: a set's own order differs from one process to the next.
+_OUTCOMES = [(state.value, state.value) for state in CommandState if state in TERMINAL]
 
 
 class Result(models.Model):
@@ -18,9 +21,7 @@ class Result(models.Model):
     revision_id = models.BigIntegerField()
     attempt = models.PositiveIntegerField(default=1)
     retries = models.PositiveIntegerField(default=0)
-    outcome = models.CharField(
-        max_length=20, choices=[(state.value, state.value) for state in TERMINAL]
-    )
+    outcome = models.CharField(max_length=20, choices=_OUTCOMES)
     exit_code = models.BigIntegerField(null=True)
     reason = models.CharField(max_length=500, blank=True, default="")
     note = models.TextField(blank=True, default="")
