@@ -1,0 +1,28 @@
+"""Whether a schedule fires now, and if not, at which gate it stops.
+
+`decide` stops at the first closed gate, `explain` shows all of them; both ask the same
+functions, in the order of `Reason`. A snapshot holds facts only: gathering them is the
+caller's business, and so is acting on the answer.
+"""
+
+from fleet.rules.firing.decision import Decision, Dispatch, Skip, decide, explain
+from fleet.rules.firing.facts import Candidate, JobFacts, Snapshot
+from fleet.rules.firing.reasons import IGNORED_BY_HAND, ORDER, Gate, Reason
+from fleet.rules.firing.standing import Standing, standing
+
+__all__ = [
+    "IGNORED_BY_HAND",
+    "ORDER",
+    "Candidate",
+    "Decision",
+    "Dispatch",
+    "Gate",
+    "JobFacts",
+    "Reason",
+    "Skip",
+    "Snapshot",
+    "Standing",
+    "decide",
+    "explain",
+    "standing",
+]
