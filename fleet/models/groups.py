@@ -5,6 +5,11 @@ from django.db.models import UniqueConstraint
 from django.db.models.functions import Lower
 
 from fleet.models.agents import Agent
+from fleet.models.ids import SlugQuerySet
+
+
+class GroupQuerySet(SlugQuerySet["Group"]):
+    """Questions about groups."""
 
 
 class Group(models.Model):
@@ -17,6 +22,8 @@ class Group(models.Model):
     agents = models.ManyToManyField(Agent, through="Membership", related_name="groups")
     created_at = models.DateTimeField(editable=False)
     updated_at = models.DateTimeField(editable=False)
+
+    objects = GroupQuerySet.as_manager()
 
     class Meta:
         ordering = ["slug"]

@@ -4,6 +4,12 @@ from django.db import models
 from django.db.models import CheckConstraint, Q, UniqueConstraint
 from django.db.models.functions import Lower
 
+from fleet.models.ids import SlugQuerySet
+
+
+class JobQuerySet(SlugQuerySet["Job"]):
+    """Questions about jobs."""
+
 
 class Job(models.Model):
     """A named thing to run. Its content is the current revision: the newest allowed to run."""
@@ -22,6 +28,8 @@ class Job(models.Model):
     set_name = models.CharField(max_length=100, blank=True, default="", editable=False)
     created_at = models.DateTimeField(editable=False)
     updated_at = models.DateTimeField(editable=False)
+
+    objects = JobQuerySet.as_manager()
 
     class Meta:
         ordering = ["slug"]

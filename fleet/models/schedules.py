@@ -8,6 +8,7 @@ from django.db.models import Index, Q, QuerySet, UniqueConstraint
 from django.db.models.functions import Lower
 
 from fleet.models.agents import Agent
+from fleet.models.ids import SlugQuerySet
 from fleet.models.jobs import Job
 
 
@@ -17,6 +18,10 @@ class Shape(models.TextChoices):
     PER_PC = "per_pc", "each PC"
     PER_TARGET = "per_target", "one PC of the target"
     CALENDAR = "calendar", "calendar"
+
+
+class ScheduleQuerySet(SlugQuerySet["Schedule"]):
+    """Questions about schedules."""
 
 
 class Schedule(models.Model):
@@ -42,6 +47,8 @@ class Schedule(models.Model):
     set_name = models.CharField(max_length=100, blank=True, default="", editable=False)
     created_at = models.DateTimeField(editable=False)
     updated_at = models.DateTimeField(editable=False)
+
+    objects = ScheduleQuerySet.as_manager()
 
     class Meta:
         ordering = ["slug"]
