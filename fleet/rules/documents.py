@@ -90,16 +90,15 @@ def read_yaml(data: str | bytes, *, json: bool = False) -> list[Document]:
 
 
 def _decoded(data: str | bytes) -> str:
-    size = len(data) if isinstance(data, bytes) else len(data.encode("utf-8", "surrogatepass"))
-    if size > MAX_BYTES:
-        raise DocumentError(1, (Problem("", f"has {size} bytes; at most {MAX_BYTES} are read"),))
-    if isinstance(data, str):
-        return data
+    raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+    if len(raw) > MAX_BYTES:
+        message = f"has {len(raw)} bytes; at most {MAX_BYTES} are read"
+        raise DocumentError(1, (Problem("", message),))
     try:
-        return data.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
         message = f"is not UTF-8 at byte {error.start}; save the file as UTF-8"
+        line = raw.count(b"\n", 0, error.start) + 1
         raise DocumentError(line, (Problem("", message),)) from None
 
 
