@@ -1,0 +1,164 @@
+"""A script's processes: started apart from the agent's, and ended with all their descendants."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from fleet.agent.workspace import MARK, Workspace
+
+TERMINATION_GRACE_S = 2.0
+# A process in the kernel's hands may not die at all; the agent does not wait for it for ever.
+_MOST_S = 10.0
+_ROUND_S = 0.02
+_PROC = Path("/proc")
+_IS_THERE = 0
+
+
+class ProcessTree:
+    """The script's process and what it starts."""
+
+    def __init__(self, place: Workspace, *, on_exit: Callable[[], None]) -> None:
+        """Start the script; `on_exit` is called from another thread when its process has ended.
+
+        Raises OSError when the system cannot start it: then nothing has run.
+        """
+        self._mark = f"{MARK}={place.mark}".encode()
+        self._on_exit = on_exit
+        self.exited = threading.Event()
+        self.process = _start(place)
+        self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
+        self._watcher.start()
+
+    def exit_code(self) -> int | None:
+        """The code of the ended process, negative for the signal that ended it; None while it runs.
+
+        Reaps the process: from here on its number may mean another one.
+        """
+        return self.process.wait() if self.exited.is_set() else None
+
+    def end(self, *, grace_s: float = TERMINATION_GRACE_S) -> None:
+        """End the process and all its descendants: asked first, then killed."""
+        if sys.platform == "win32":
+            _end_on_windows(self.process)
+        else:
+            self._signal_all(signal.SIGTERM)
+            if not self._is_gone_within(grace_s):
+                self._kill_until_gone()
+        self.exited.wait(_MOST_S)
+
+    def _watch(self) -> None:
+        if hasattr(os, "waitid"):
+            # Left as a zombie until it is asked for: its number cannot mean another process.
+            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        else:
+            self.process.wait()
+        self.exited.set()
+        self._on_exit()
+
+    def _kill_until_gone(self) -> None:
+        # In rounds: what was being forked while the first signals went out is met by the next.
+        for _ in range(int(_MOST_S / _ROUND_S)):
+            self._signal_all(signal.SIGKILL)
+            if self._is_gone_within(_ROUND_S):
+                return
+
+    def _is_gone_within(self, seconds: float) -> bool:
+        pause = threading.Event()
+        for _ in range(max(1, int(seconds / _ROUND_S))):
+            if not self._signal_all(_IS_THERE):
+                return True
+            pause.wait(_ROUND_S)
+        return False
+
+    def _signal_all(self, number: int) -> bool:
+        """Send a signal to every process of the tree; whether any took it."""
+        taken = False
+        for pid in self._members():
+            try:
+                os.kill(pid, number)
+            except OSError:
+                continue
+            taken = True
+        return taken
+
+    def _members(self) -> set[int]:
+        if sys.platform != "linux":
+            return {-self.process.pid}
+        return linux_members(self.process.pid, self._mark)
+
+
+def linux_members(root: int, mark: bytes) -> set[int]:
+    """The living processes of a tree: descendants, the session and group, and who bears the mark.
+
+    A process that left the session and whose parent died is no descendant any more; it still
+    carries the mark in the environment it inherited.
+    """
+    table = {pid: facts for pid in _pids() if (facts := _facts(pid)) is not None}
+    found = {
+        pid
+        for pid, (_, group, session) in table.items()
+        if pid == root or root in {group, session} or _bears(pid, mark)
+    }
+    while more := {p for p, (parent, _, _) in table.items() if parent in found and p not in found}:
+        found |= more
+    return found - {os.getpid()}
+
+
+def _pids() -> list[int]:
+    return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]
+
+
+def _facts(pid: int) -> tuple[int, int, int] | None:
+    """Parent, group and session; None when the process has ended."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The name may hold blanks and brackets; what follows the last one is numbers.
+    state, parent, group, session = text.rpartition(")")[2].split()[:4]
+    return None if state in "ZX" else (int(parent), int(group), int(session))
+
+
+def _bears(pid: int, mark: bytes) -> bool:
+    try:
+        return mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def _start(place: Workspace) -> subprocess.Popen[bytes]:
+    account = place.account
+    return subprocess.Popen(
+        place.argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=place.cwd,
+        env=dict(place.environment),
+        close_fds=True,
+        start_new_session=True,
+        creationflags=_windows_flags(),
+        user=account.uid if account else None,
+        group=account.gid if account else None,
+        extra_groups=account.groups if account else None,
+    )
+
+
+def _windows_flags() -> int:
+    if sys.platform == "win32":
+        return subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+    return 0
+
+
+def _end_on_windows(process: subprocess.Popen[bytes]) -> None:
+    subprocess.run(
+        ["taskkill", "/PID", str(process.pid), "/T", "/F"],  # noqa: S607  # a part of Windows
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
