@@ -1,0 +1,1 @@
+"""What the API answers, resource by resource, and what it takes beside manifests."""

@@ -1,0 +1,1 @@
+"""The API's verbs, resource by resource: parse, call, answer."""
