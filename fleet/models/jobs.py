@@ -11,6 +11,18 @@ class JobQuerySet(SlugQuerySet["Job"]):
     """Questions about jobs."""
 
 
+class JobManager(models.Manager["Job"]):
+    """All jobs but the deleted ones."""
+
+    def get_queryset(self) -> JobQuerySet:
+        """Leave the deleted ones out."""
+        return JobQuerySet(self.model, using=self._db).filter(deleted_at=None)
+
+    def with_slug(self, *slugs: str) -> JobQuerySet:
+        """The jobs of those ids, whatever their case."""
+        return self.get_queryset().with_slug(*slugs)
+
+
 class Job(models.Model):
     """A named thing to run. Its content is the current revision: the newest allowed to run."""
 
@@ -28,8 +40,12 @@ class Job(models.Model):
     set_name = models.CharField(max_length=100, blank=True, default="", editable=False)
     created_at = models.DateTimeField(editable=False)
     updated_at = models.DateTimeField(editable=False)
+    # The row stays for the history that names it. Made again, the job is this row, still revoked.
+    deleted_at = models.DateTimeField(null=True, editable=False)
 
-    objects = JobQuerySet.as_manager()
+    objects = JobManager()
+    # The deleted ones as well.
+    everything = JobQuerySet.as_manager()
 
     class Meta:
         ordering = ["slug"]
