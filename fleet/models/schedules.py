@@ -42,6 +42,10 @@ class Schedule(models.Model):
     settled_until = models.DateTimeField(null=True, editable=False)
     # The per-target mark: when some PC of the target was last given the job.
     last_dispatched_at = models.DateTimeField(null=True, editable=False)
+    # When the tick looks again even if no agent becomes due; none = nothing to wait for.
+    look_at = models.DateTimeField(null=True, editable=False)
+    # A gate of the schedule itself is closed: agents that are due wait for `look_at`.
+    held = models.BooleanField(default=False, editable=False)
     # Set while the rows of (schedule, agent) do not yet follow from target and groups.
     targets_dirty_at = models.DateTimeField(null=True, editable=False)
     set_name = models.CharField(max_length=100, blank=True, default="", editable=False)
@@ -60,6 +64,11 @@ class Schedule(models.Model):
                 fields=["next_fire_at"],
                 name="calendars_by_next_fire",
                 condition=Q(enabled=True, next_fire_at__isnull=False),
+            ),
+            Index(
+                fields=["look_at"],
+                name="schedules_to_look_at",
+                condition=Q(look_at__isnull=False),
             ),
         ]
         permissions = [("fire_schedule", "Can fire, enable and disable a schedule")]
@@ -178,6 +187,9 @@ class TickMark(models.Model):
     """When the fleet was last ticked: a single row."""
 
     last_tick_at = models.DateTimeField(null=True)
+    # Since when ticks have come regularly and some agent was heard at each: only then does an
+    # agent's silence say something about the agent.
+    steady_since = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
