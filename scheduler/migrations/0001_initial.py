@@ -174,6 +174,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='task',
+            index=models.Index(condition=models.Q(('ready', True), ('suspect', True)), fields=['due_at'], name='tasks_suspect'),
+        ),
+        migrations.AddIndex(
+            model_name='task',
             index=models.Index(condition=models.Q(('state', 'running')), fields=['runner'], name='tasks_running'),
         ),
         migrations.AddIndex(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Self
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import CheckConstraint, F, Index, Q, QuerySet, UniqueConstraint
 
 from scheduler.models.runners import Runner
@@ -55,6 +55,19 @@ class TaskQuerySet(QuerySet["Task"]):
     def ready_until(self, moment: datetime) -> Self:
         """Those that a runner may take, in the order in which they are taken."""
         return self.filter(ready=True, due_at__lte=moment).order_by("-priority", "due_at", "id")
+
+    def last_issued(self) -> int:
+        """The highest id that was ever given to a task, pruned ones included."""
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute(
+                    "SELECT last_value FROM pg_sequences WHERE schemaname = current_schema()"
+                    " AND sequencename = 'scheduler_task_id_seq'"
+                )
+            else:
+                cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = 'scheduler_task'")
+            row = cursor.fetchone()
+        return int(row[0] or 0) if row else 0
 
 
 class Task(models.Model):
@@ -133,6 +146,7 @@ class Task(models.Model):
                   name="tasks_ready"),
             Index(fields=["due_at"], name="tasks_timed",
                   condition=PENDING & Q(ready=False, hook_run=None, due_at__isnull=False)),
+            Index(fields=["due_at"], condition=Q(ready=True, suspect=True), name="tasks_suspect"),
             Index(fields=["runner"], condition=RUNNING, name="tasks_running"),
             Index(fields=["hook_run"], condition=Q(hook_run__isnull=False),
                   name="tasks_hook_to_run"),

@@ -18,6 +18,7 @@ class Changes(TypedDict, total=False):
     not_before: datetime | None
     ready: bool
     cron: str | None
+    cron_override: str | None
     tz: str
     day_rule: str
     misfire: str

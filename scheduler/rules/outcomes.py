@@ -90,11 +90,11 @@ def conclude(ended: Ended, row: Row, policy: Retry | None, *, now: datetime) -> 
 def _succeeded(ended: Succeeded, row: Row, *, now: datetime) -> Transition:
     changes = _AFTER | {"result": ended.result, "last_error": "", "reason": Reason.NONE}
     if row.cancelling:
-        changes |= _closed(TaskState.CANCELLED, Reason.CANCELLED, now=now)
+        changes |= closed(TaskState.CANCELLED, Reason.CANCELLED, now=now)
     elif row.rerun or row.recurrence is not None:
         changes |= _replacement(row) | _goes_on(row, now=now)
     else:
-        changes |= _closed(TaskState.FINISHED, Reason.NONE, now=now)
+        changes |= closed(TaskState.FINISHED, Reason.NONE, now=now)
     # One more run was asked for: whoever waits for this task waits for that one.
     return Transition(
         changes, Outcome.SUCCEEDED, settles=not row.rerun or row.cancelling, succeeded=True
@@ -104,7 +104,7 @@ def _succeeded(ended: Succeeded, row: Row, *, now: datetime) -> Transition:
 def _failed(ended: Failed, row: Row, policy: Retry | None, *, now: datetime) -> Transition:
     changes = _AFTER | {"last_error": ended.error}
     if row.cancelling:
-        changes |= _closed(TaskState.CANCELLED, Reason.CANCELLED, now=now)
+        changes |= closed(TaskState.CANCELLED, Reason.CANCELLED, now=now)
         return Transition(
             changes,
             Outcome.FAILED,
@@ -142,7 +142,7 @@ def _given_up(
         reason = Reason.NO_RETRY if policy is None else Reason.EXHAUSTED
     changes = changes | {"reason": reason, "dropped": row.dropped + int(row.rerun)}
     if row.recurrence is None:
-        changes |= _closed(TaskState.FAILED, reason, now=now)
+        changes |= closed(TaskState.FAILED, reason, now=now)
     else:
         # The row goes on, so the newest input stays with it; only the extra run is dropped.
         changes |= _replacement(row) | _recurs(row, row.recurrence, now=now)
@@ -162,7 +162,8 @@ def _replacement(row: Row) -> Changes:
     return {"input": row.next_input} if row.replaced else {}
 
 
-def _closed(state: TaskState, reason: Reason, *, now: datetime) -> Changes:
+def closed(state: TaskState, reason: Reason, *, now: datetime) -> Changes:
+    """Return the columns of a task that is over."""
     return {
         "state": state,
         "reason": reason,
@@ -212,7 +213,7 @@ def _recurs(row: Row, recurrence: Recurrence, *, now: datetime) -> Changes:
     except UnusableCronError as error:
         return quarantined_for_cron(error)
     if occurrence is None:
-        return _closed(TaskState.FINISHED, Reason.CRON_ENDED, now=now)
+        return closed(TaskState.FINISHED, Reason.CRON_ENDED, now=now)
     spot = place(occurrence, waits_for=row.waits_for, held=False, now=now)
     return {
         "state": TaskState.PENDING,

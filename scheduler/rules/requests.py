@@ -29,6 +29,10 @@ class Wanted:
     coalesce: bool = False
     waits_for: int = 0
 
+    def waiting_for(self, count: int) -> "Wanted":
+        """Return the same request with the number of tasks it still has to wait for."""
+        return self if count == self.waits_for else replace(self, waits_for=count)
+
 
 @dataclass(frozen=True, slots=True)
 class Existing:

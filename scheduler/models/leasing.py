@@ -1,0 +1,104 @@
+"""Taking tasks: one statement that moves the first due rows to a runner, on both databases.
+
+The ORM cannot say UPDATE … RETURNING, so it writes the SELECT and this module the rest.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from django.db import connection
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from scheduler.models.tasks import Task
+from scheduler.rules.claims import Claim
+from scheduler.rules.fire import Retry
+from scheduler.rules.misfire import Misfire
+from scheduler.rules.timing import Recurrence
+
+_RETURNED = (
+    "id, lease_token, kind, key, input, priority, due_at, not_before, attempt, occurrence_at, "
+    "extra, COALESCE(cron_override, cron), tz, day_rule, misfire, retry_times, retry_min, "
+    "retry_max, retry_count, generation"
+)
+# Both databases know CTEs, UPDATE … FROM and RETURNING; SKIP LOCKED is PostgreSQL's alone, and
+# SQLite has one writer. The state is asked again outside: it decides who wins.
+_CLAIM = """
+WITH due(due_id) AS MATERIALIZED ({select}{lock})
+UPDATE scheduler_task
+SET state = 'running', ready = false, lease_token = lease_token + 1, beat = beat + 1,
+    beat_at = {now}, runner_id = %s, started_at = %s, updated_at = %s, body_started = %s,
+    attempt = attempt + 1, runs = runs + 1
+FROM due
+WHERE id = due_id AND state = 'pending' AND ready
+RETURNING {returned}
+"""
+
+
+def take(
+    candidates: QuerySet[Task], *, runner_id: int, limit: int, now: datetime, started: bool
+) -> list[Claim]:
+    """Claim the first `limit` candidates for a runner, in their order.
+
+    `started` says that their bodies are handed to workers at once.
+    """
+    select, params = candidates.values("id")[:limit].query.sql_with_params()
+    skip = connection.features.has_select_for_update_skip_locked
+    statement = _CLAIM.format(
+        select=select,
+        lock=" FOR UPDATE SKIP LOCKED" if skip else "",
+        now=database_now(),
+        returned=_RETURNED,
+    )
+    moment = connection.ops.adapt_datetimefield_value(now)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [*params, runner_id, moment, moment, started])
+        claims = [_claim(row, now) for row in cursor.fetchall()]
+    return sorted(claims, key=lambda one: (-one.priority, one.due_at, one.task_id))
+
+
+def database_now() -> str:
+    """Return the SQL for the database's own clock, as the ORM writes it."""
+    compiler = Task.objects.all().query.get_compiler(connection=connection)
+    sql, _ = compiler.compile(Now())
+    return str(sql).replace("%", "%%")
+
+
+def _claim(row: Sequence[object], now: datetime) -> Claim:
+    (task_id, token, kind, key, payload, priority, due_at, not_before, attempt, occurrence_at,
+     extra, cron, tz, day_rule, misfire, times, least, most, count, generation) = row  # fmt: skip
+    due = _moment(due_at)
+    assert due is not None  # a ready task has a due time
+    return Claim(
+        task_id=_int(task_id),
+        token=_int(token),
+        kind=str(kind),
+        key=None if key is None else str(key),
+        input=None if payload is None else json.loads(str(payload)),
+        priority=_int(priority),
+        due_at=due,
+        not_before=_moment(not_before),
+        attempt=_int(attempt),
+        occurrence_at=_moment(occurrence_at),
+        extra=bool(extra),
+        recurrence=Recurrence(str(cron), str(tz), str(day_rule)) if cron else None,
+        misfire=Misfire(str(misfire)),
+        retry=None if times is None else Retry(_int(times), _int(least), _int(most)),
+        retry_count=_int(count),
+        generation=_int(generation),
+        started_at=now,
+    )
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _moment(value: object) -> datetime | None:
+    """Read a timestamp: SQLite keeps a naive one in UTC, as a text or already read."""
+    if value is None:
+        return None
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
