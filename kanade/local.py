@@ -98,7 +98,9 @@ def _agent_command(port: int) -> list[str]:
 def _serve(port: int, password: str | None) -> int:
     """Run the three programs until one ends or Ctrl-C."""
     web = [sys.executable, "-m", "uvicorn", "kanade.asgi:application"]
-    web += ["--host", HOST, "--port", str(port), "--log-level", "warning", "--lifespan", "auto"]
+    web += ["--host", HOST, "--port", str(port), "--log-level", "warning"]
+    # Agents that wait are not waited for.
+    web += ["--timeout-graceful-shutdown", "5"]
     commands = {
         "web": web,
         "runner": [sys.executable, "manage.py", "runscheduler"],

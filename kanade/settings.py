@@ -25,6 +25,10 @@ KANADE_ENGINE = environment.engine(env)
 KANADE_BASE_URL = env.str(
     "KANADE_BASE_URL", default="http://127.0.0.1:8000" if KANADE_LOCAL else ""
 )
+# Django's views run in so many threads of the ASGI server; agents that wait use none.
+KANADE_WEB_THREADS = env.int("KANADE_WEB_THREADS", default=16)
+# How many waiting agents are called back in a second: as many exchanges follow.
+KANADE_CALLS_PER_SECOND = env.float("KANADE_CALLS_PER_SECOND", default=150.0)
 KANADE_METRICS_TOKEN = env.str("KANADE_METRICS_TOKEN", default="")
 ALLOWED_HOSTS: list[str] = env.list(
     "ALLOWED_HOSTS",

@@ -72,5 +72,10 @@ def peppered(label: str, secret: str) -> str:
     return hmac.new(pepper, f"{label}:{secret}".encode(), hashlib.sha256).hexdigest()
 
 
+def ticket_key() -> bytes:
+    """Return the key of wait tickets."""
+    return peppered("key", "wait tickets").encode()
+
+
 def _checksum(body: str) -> str:
     return f"{zlib.crc32(body.encode()):08x}"

@@ -1,0 +1,119 @@
+"""Who waits for a call, and who was called lately. One room per process, on its event loop.
+
+A waiter is a future: it costs no thread, no connection and no query. Calls are passed on at a
+bounded rate, because everyone who is called comes back at once with an exchange.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+
+# How long a call is remembered for those who were between an exchange and their wait.
+REMEMBERED_FOR = timedelta(minutes=5)
+# The clocks of the server that wrote a ticket and of this one may differ a little.
+CLOCK_LEEWAY = timedelta(seconds=1)
+MOST_WAITERS = 20_000
+ROUND = 0.05
+
+
+class FullError(Exception):
+    """No more waiters fit."""
+
+
+class WaitingRoom:
+    """Waiters by agent. Everything happens on one event loop, so nothing needs a lock."""
+
+    def __init__(
+        self, *, calls_per_second: float, clock: Callable[[], datetime], most: int = MOST_WAITERS
+    ) -> None:
+        self._per_round = max(1, round(calls_per_second * ROUND))
+        self._clock = clock
+        self._most = most
+        self._waiters: dict[int, asyncio.Future[bool]] = {}
+        self._called: dict[int, datetime] = {}
+        self._all_called_at: datetime | None = None
+        self._line: deque[int] = deque()
+        self._somebody_in_line = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    async def wait(self, agent_id: int, *, since: datetime, seconds: float) -> bool:
+        """Return True once the agent is called, or was since `since`; False after `seconds`.
+
+        An agent waits once: a second wait ends its first, unanswered. Raises FullError.
+        """
+        if self._was_called(agent_id, since - CLOCK_LEEWAY):
+            return True
+        former = self._waiters.get(agent_id)
+        if former is None and len(self._waiters) >= self._most:
+            raise FullError
+        if former is not None and not former.done():
+            former.set_result(False)
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiters[agent_id] = waiter
+        try:
+            async with asyncio.timeout(seconds):
+                return await waiter
+        except TimeoutError:
+            return False
+        finally:
+            if self._waiters.get(agent_id) is waiter:
+                del self._waiters[agent_id]
+
+    def call(self, agent_ids: Iterable[int]) -> None:
+        """Call these agents: those who wait, in turn, and those who come with an older ticket."""
+        now = self._clock()
+        for agent_id in agent_ids:
+            self._called.pop(agent_id, None)
+            self._called[agent_id] = now
+            self._put_in_line(agent_id)
+        self._forget_before(now - REMEMBERED_FOR)
+
+    def call_everybody(self) -> None:
+        """Call all agents."""
+        self._all_called_at = self._clock()
+        for agent_id in self._waiters:
+            self._put_in_line(agent_id)
+
+    def send_home(self) -> None:
+        """End all waits, unanswered: the process stops."""
+        for waiter in self._waiters.values():
+            if not waiter.done():
+                waiter.set_result(False)
+
+    async def pass_on_calls(self) -> None:
+        """Pass calls on to waiters, a round at a time, until cancelled."""
+        while True:
+            await self._somebody_in_line.wait()
+            self.pass_on_some()
+            await asyncio.sleep(ROUND)
+
+    def pass_on_some(self) -> None:
+        """Pass on as many calls as one round may."""
+        passed = 0
+        while self._line and passed < self._per_round:
+            waiter = self._waiters.get(self._line.popleft())
+            if waiter is not None and not waiter.done():
+                waiter.set_result(True)
+                passed += 1
+        if not self._line:
+            self._somebody_in_line.clear()
+
+    def _put_in_line(self, agent_id: int) -> None:
+        if agent_id in self._waiters:
+            self._line.append(agent_id)
+            self._somebody_in_line.set()
+
+    def _was_called(self, agent_id: int, since: datetime) -> bool:
+        called = (self._called.get(agent_id), self._all_called_at)
+        return any(at is not None and at >= since for at in called)
+
+    def _forget_before(self, limit: datetime) -> None:
+        # The dictionary keeps the order of calls, so that the oldest are in front.
+        while self._called:
+            agent_id, at = next(iter(self._called.items()))
+            if at >= limit:
+                return
+            del self._called[agent_id]
