@@ -30,7 +30,7 @@ def next_fire(
 
 
 def _fixed(walk: Walk, after: datetime, tz: tzinfo) -> datetime | None:
-    wall = _start_of_fixed(after, tz)
+    wall = after.astimezone(tz).replace(tzinfo=None, fold=0)
     while (wall_found := walk.next_after(wall)) is not None:
         found = instants(wall_found, tz)
         if found:
@@ -38,22 +38,11 @@ def _fixed(walk: Walk, after: datetime, tz: tzinfo) -> datetime | None:
         else:
             moment, size = jump_over(wall_found, tz)
             moment = moment if size <= LONGEST_GAP else None
+        # In the second pass of a repeated stretch, what is found there has run at the first.
         if moment is not None and moment > after:
             return moment
         wall = wall_found
     return None
-
-
-def _start_of_fixed(after: datetime, tz: tzinfo) -> datetime:
-    """Return the wall clock to search from: behind a repeated stretch in its second pass."""
-    local = after.astimezone(tz)
-    wall = local.replace(tzinfo=None, fold=0)
-    if local.fold:
-        passes = instants(wall, tz)
-        change = first_change(tz, passes[0], passes[-1])
-        if change is not None:  # what the second pass shows again has already run
-            return _plus(change, offset_at(passes[0], tz)) - SECOND
-    return wall
 
 
 def _by_the_clock(walk: Walk, after: datetime, tz: tzinfo) -> datetime | None:

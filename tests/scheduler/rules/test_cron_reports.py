@@ -254,3 +254,12 @@ def test_before_the_start_of_the_calendar_the_first_fire_is_in_1900() -> None:
     fire = parse("0 0 1 * *").next_after(datetime.min.replace(tzinfo=UTC), zone("UTC"))
 
     assert fire == datetime(1900, 2, 1, tzinfo=UTC)
+
+
+def test_asking_leaves_nothing_behind_so_that_threads_can_share_an_expression() -> None:
+    cron = parse("30 2 * * MON#1")
+    before = [vars(branch.walker).copy() for branch in cron.walk.branches]
+
+    cron.next_after(datetime(2026, 1, 1, tzinfo=UTC), NEW_YORK)
+
+    assert [vars(branch.walker) for branch in cron.walk.branches] == before
