@@ -6,6 +6,9 @@ from typing import Any
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
+
+from fleet.flow.freeze import read_freeze
 
 # Each section of the navigation with its models, in reading order, and their icons.
 SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
@@ -58,8 +61,10 @@ class KanadeAdminSite(AdminSite):
     enable_nav_sidebar = False
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """What every page knows: the navigation of this user."""
+        """What every page knows: the navigation of this user, and whether the fleet is frozen."""
         context = super().each_context(request)
+        if context["has_permission"]:
+            context["freeze"] = read_freeze(timezone.now())
         context["sections"] = sections(context["available_apps"], request.path)
         context["home_path"] = reverse("admin:index", current_app=self.name)
         return context
