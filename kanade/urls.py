@@ -1,7 +1,7 @@
 """Every address of the site."""
 
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 from kanade import documentation, health
@@ -11,6 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("api/v1/", include("fleet.operator_api.urls")),
     path("api/schema/", documentation.schema, name="schema"),
     path("api/docs/", documentation.docs, name="docs"),
 ]

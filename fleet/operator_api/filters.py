@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 
-from fleet.models import Agent, AgentState, Group, Job, Origin, Schedule, Shape
+from fleet.models import Agent, AgentState, Group, Job, Origin, Schedule, Shape, Stream
 from fleet.operator_api.filter_fields import (
     LONGEST,
     FlagFilter,
@@ -129,3 +129,9 @@ class ResultFilters(Filters):
         if value == "success":
             return rows.filter(outcome=CommandState.SUCCEEDED.value)
         return rows.filter(outcome__in=[state.value for state in FAILURES])
+
+
+class OutputFilters(Filters):
+    """Which of the two streams."""
+
+    stream = filters.ChoiceFilter(choices=Stream.choices)

@@ -1,10 +1,12 @@
 """What all resources share: one clock reading, who acts, their rights, and how a refusal reads."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, TypeVar
 
-from django.http import Http404
+from django.db.models import Model, QuerySet
 from django.utils import timezone
+from django_filters.rest_framework import FilterSet
 from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,12 +21,15 @@ from scheduler.api.permissions import HasRights
 from scheduler.api.strict import StrictSerializer
 from scheduler.public import Actor
 
+M = TypeVar("M", bound=Model)
+Rights = Mapping[str, tuple[str, ...]]
+
 
 class Resource(GenericViewSet[Any]):
     """The base of the API's views. `rights` names, for each action, what the caller must hold."""
 
     permission_classes = (HasRights,)
-    rights: ClassVar[dict[str, tuple[str, ...]]] = {}
+    rights: ClassVar[Rights] = {}
     now: datetime
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -59,6 +64,19 @@ class Resource(GenericViewSet[Any]):
         serializer.is_valid(raise_exception=True)
         return dict(serializer.validated_data)
 
+    def narrowed(self, rows: QuerySet[M], filters: type[FilterSet]) -> QuerySet[M]:
+        """Return the rows that the query asks for; refuse a query that `filters` does not know."""
+        found = filters(self.request.query_params, queryset=rows, request=self.request)
+        if not found.is_valid():
+            raise exceptions.ValidationError(
+                {
+                    name: [str(message) for message in errors]
+                    for name, errors in found.errors.items()
+                }
+            )
+        narrowed: QuerySet[M] = found.qs
+        return narrowed
+
     def document(self) -> dict[str, Any]:
         """Return the body of a request that carries a manifest."""
         if not isinstance(self.request.data, dict):
@@ -70,8 +88,3 @@ class Resource(GenericViewSet[Any]):
         if isinstance(exc, (Refusal, ManifestError)):
             exc = as_api_error(exc)
         return super().handle_exception(exc)
-
-
-def no_such(what: str) -> NoReturn:
-    """Answer 404."""
-    raise Http404(what)

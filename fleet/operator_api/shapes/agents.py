@@ -6,12 +6,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from fleet.models import Agent, Group
+from fleet.models import Agent
 from fleet.operator_api.shapes.fields import Moment
 from fleet.rules.liveness import is_alive
 
 
-class AgentOut(serializers.Serializer[Agent]):
+class AgentOut(serializers.Serializer[Any]):
     """One PC: who it is, how it is, when it was last heard."""
 
     id = serializers.UUIDField(source="uuid")
@@ -57,7 +57,7 @@ def _last_seen(agent: Agent) -> datetime | None:
     return None if presence is None else presence.last_seen_at
 
 
-class GroupOut(serializers.Serializer[Group]):
+class GroupOut(serializers.Serializer[Any]):
     """A group in a list; its members are in its own answer."""
 
     id = serializers.CharField(source="slug")

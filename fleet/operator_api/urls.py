@@ -1,0 +1,17 @@
+"""The addresses of the API, below `/api/v1/`."""
+
+from django.urls import URLPattern, URLResolver, register_converter
+from rest_framework.routers import SimpleRouter
+
+from fleet.operator_api.addresses import SlugConverter
+from fleet.operator_api.views.agents import Agents
+from fleet.operator_api.views.executions import Executions
+from fleet.operator_api.views.results import Results
+
+register_converter(SlugConverter, "fleet_slug")
+
+router = SimpleRouter(use_regex_path=False)
+router.register("agents", Agents)
+router.register("executions", Executions)
+router.register("results", Results)
+urlpatterns: list[URLPattern | URLResolver] = [*router.urls]
