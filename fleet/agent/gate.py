@@ -62,6 +62,7 @@ class Gate:
         self._hold = ""
         self._stopping = self._aborting = False
         self._killed: OrderedDict[str, None] = OrderedDict()
+        self._changes = 0
 
     def closed(self) -> threading.Condition:
         """The lock under which nothing changes (a context manager)."""
@@ -86,25 +87,25 @@ class Gate:
         """Take the server's word on the freeze."""
         with self._condition:
             self._freeze = freeze
-            self._condition.notify_all()
+            self._changed()
 
     def hold(self, reason: str) -> None:
         """Take no work for `reason`; an empty one lifts it."""
         with self._condition:
             self._hold = reason
-            self._condition.notify_all()
+            self._changed()
 
     def stop(self) -> None:
         """Start nothing any more."""
         with self._condition:
             self._stopping = True
-            self._condition.notify_all()
+            self._changed()
 
     def abort(self) -> None:
         """End what still runs."""
         with self._condition:
             self._stopping = self._aborting = True
-            self._condition.notify_all()
+            self._changed()
 
     def kill(self, commands: Iterable[str]) -> None:
         """Latch the kill of commands, whatever they are doing, even before they have come."""
@@ -113,7 +114,7 @@ class Gate:
                 self._killed[command] = None
             while len(self._killed) > _MOST_KILLS:
                 self._killed.popitem(last=False)
-            self._condition.notify_all()
+            self._changed()
 
     def is_killed(self, command: str) -> bool:
         """Whether the server asked to kill a command."""
@@ -136,14 +137,22 @@ class Gate:
     def ring(self) -> None:
         """Wake every thread that waits: something has happened."""
         with self._condition:
-            self._condition.notify_all()
+            self._changed()
+
+    @property
+    def changes(self) -> int:
+        """How often the bell has rung."""
+        return self._changes
+
+    def wait_beyond(self, changes: int, timeout_s: float) -> None:
+        """Wait until the bell has rung more often than `changes`, at most `timeout_s`."""
+        self.wait_for(lambda: self._changes != changes, timeout_s)
 
     def wait_for(self, predicate: Callable[[], bool], timeout_s: float | None) -> bool:
         """Wait until `predicate` holds or the time is up; what it says then."""
         with self._condition:
             return self._condition.wait_for(predicate, timeout_s)
 
-    def wait(self, timeout_s: float) -> None:
-        """Wait until the bell rings, at most `timeout_s`."""
-        with self._condition:
-            self._condition.wait(timeout_s)
+    def _changed(self) -> None:
+        self._changes += 1
+        self._condition.notify_all()

@@ -86,11 +86,19 @@ class Journal:
 
     def attempt_ended(self, command: str, ending: Ending) -> None:
         """Note how an attempt ended that another may follow."""
-        self._append(journal_records.ended(command, ending, last=False), durable=True)
+        self._end_of(command, ending, last=False)
 
     def finished(self, command: str, ending: Ending) -> None:
         """Note the end of a command whose result is in the outbox."""
-        self._append(journal_records.ended(command, ending, last=True), durable=True)
+        self._end_of(command, ending, last=True)
+
+    def refused(self, command: str, ending: Ending, *, keep_until: datetime) -> None:
+        """Note the end of a command that was never taken, of which only the id may be known."""
+        with self._lock:
+            if command not in self._entries:
+                entry = Entry(command, epoch=0, seq=0, deadline_at=keep_until)
+                self._append(journal_records.received(entry), durable=False)
+            self.finished(command, ending)
 
     def settle(self, now: datetime) -> None:
         """After damage: what was issued up to `now` may have run and will not start again."""
@@ -113,6 +121,13 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def _end_of(self, command: str, ending: Ending, *, last: bool) -> None:
+        with self._lock:
+            if command not in self._entries:
+                # Told now, and not by the next start of the agent as damage.
+                raise KeyError(f"the journal does not know {command}")
+            self._append(journal_records.ended(command, ending, last=last), durable=True)
 
     def _rewrite(self, floor: tuple[int, int], kept: dict[str, Entry]) -> None:
         records: list[Record] = [{"s": "floor", "epoch": floor[0], "seq": floor[1]}]

@@ -70,6 +70,12 @@ class Outbox:
             self._waiting[command] = waiting
             _try_to_save(waiting)
 
+    def find(self, command: str) -> dict[str, object] | None:
+        """The result of a command, None where there is none that can be read."""
+        with self._lock:
+            waiting = self._waiting.get(command)
+            return None if waiting is None else self._document(waiting)
+
     def due(self, *, most_bytes: int) -> list[dict[str, object]]:
         """The results to send now, oldest first, at most `most_bytes` of JSON, but one at least."""
         chosen: list[dict[str, object]] = []

@@ -41,13 +41,18 @@ class Chunk:
 
 
 class Output:
-    """Both streams of one attempt, together at most `most` bytes of them kept."""
+    """Both streams of one attempt, together at most `most` bytes of them kept.
 
-    def __init__(self, most: int) -> None:
+    The live pieces of a second attempt go on counting where those of the first (`after`) ended:
+    the server tells pieces of one command by their offset.
+    """
+
+    def __init__(self, most: int, *, after: "Output | None" = None) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._kept = {stream: _Kept(most) for stream in Stream}
-        self._live = {stream: _Live(stream) for stream in Stream}
+        offsets = after.live_ends() if after else dict.fromkeys(Stream, 0)
+        self._live = {stream: _Live(stream, offsets[stream]) for stream in Stream}
         self._live_left = most
 
     def feed(self, stream: Stream, data: bytes) -> None:
@@ -69,6 +74,11 @@ class Output:
         """Whether a piece waits to be sent while the script runs."""
         with self._lock:
             return self._live_left > 0 and any(live.waits for live in self._live.values())
+
+    def live_ends(self) -> dict[Stream, int]:
+        """The offset behind the last byte of each stream, sent or not."""
+        with self._lock:
+            return {stream: live.end for stream, live in self._live.items()}
 
     def live(self) -> list[Chunk]:
         """The next piece of each stream; the same again until `sent` has been called."""
@@ -122,15 +132,19 @@ class _Kept:
 class _Live:
     """Bytes that wait to be shown; where the network is slower than the script, the newest."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, offset: int) -> None:
         self._stream = stream
-        self._offset = 0
+        self._offset = offset
         self._backlog = bytearray()
         self._in_flight: Chunk | None = None
 
     @property
     def waits(self) -> bool:
         return self._in_flight is not None or bool(self._backlog)
+
+    @property
+    def end(self) -> int:
+        return self._offset + len(self._backlog)
 
     def feed(self, data: bytes) -> None:
         self._backlog += data

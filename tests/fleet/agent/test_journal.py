@@ -11,7 +11,7 @@ import pytest
 
 from fleet.agent.commands import Outcome
 from fleet.agent.journal import KEPT_AFTER_DEADLINE, AlreadyStartedError, Journal
-from fleet.agent.journal_records import Ending, Record
+from fleet.agent.journal_records import Ending, Record, encode
 from fleet.agent.state import StateError
 from tests.fleet.agent.make import NOW, command_id, make_command
 
@@ -282,5 +282,6 @@ NONSENSE: dict[str, Record] = {
 def test_a_record_that_makes_no_sense_is_damage(tmp_path: Path, name: str) -> None:
     journal = open_journal(tmp_path)
     journal.received(make_command())
-    journal._append(NONSENSE[name], durable=False)
+    with (tmp_path / "journal").open("ab") as file:
+        file.write(encode(NONSENSE[name]))
     assert reopened(journal, tmp_path).may_have_forgotten(make_command(2)) is True
