@@ -1,0 +1,91 @@
+"""Freeze the fleet, and thaw it."""
+
+from datetime import datetime
+from functools import partial
+
+from django.db import transaction
+
+from fleet.flow.asking import ask_tick
+from fleet.flow.freeze import read_freeze
+from fleet.flow.manifests import local_zone
+from fleet.flow.wakes import wake_everybody
+from fleet.models import Freeze, Schedule
+from fleet.operations.inputs import valid
+from fleet.rules.manifest import parse_freeze
+from fleet.rules.refusals import Conflict
+from scheduler.public import Actor, record_act
+
+OFF: dict[str, object] = {"freeze": "off"}
+
+
+def freeze_document() -> dict[str, object]:
+    """The stored freeze as its manifest; as written, whether it can be read or not."""
+    row = Freeze.objects.filter(pk=1).first()
+    if row is None or not row.is_set:
+        return dict(OFF)
+    written = {"from": row.starts, "until": row.ends, "reason": row.reason}
+    inner: dict[str, object] = {key: text for key, text in written.items() if text}
+    if row.tz != "local":
+        inner["tz"] = row.tz
+    return {"freeze": inner}
+
+
+def set_freeze(document: object, *, actor: Actor, now: datetime) -> Freeze:
+    """Freeze from now on, or for the period that the document names; Invalid.
+
+    When it returns, no further command is handed out. `freeze: off` clears it.
+    """
+    manifest = valid(partial(parse_freeze, local=local_zone()), document)
+    if manifest.off:
+        return clear_freeze(actor=actor, now=now)
+    columns = {
+        "is_set": True,
+        "starts": manifest.bounds.starts or "",
+        "ends": manifest.bounds.ends or "",
+        "tz": manifest.tz,
+        "reason": manifest.reason,
+        "set_by": actor.name,
+        "set_at": now,
+    }
+    return _write(columns, "freeze", reason=manifest.reason, actor=actor, now=now)
+
+
+def clear_freeze(*, actor: Actor, now: datetime, reason: str = "") -> Freeze:
+    """Thaw; no freeze is no error. Conflict where the stored one cannot be read.
+
+    Then nobody knows what was meant: setting a valid freeze comes first.
+    """
+    state = read_freeze(now)
+    if state.unreadable is not None:
+        raise Conflict(f"the freeze cannot be read ({state.unreadable}): set a valid one first")
+    columns = {"is_set": False, "starts": "", "ends": "", "tz": "local", "reason": ""}
+    by = {"set_by": actor.name, "set_at": now}
+    return _write(columns | by, "thaw", reason=reason, actor=actor, now=now)
+
+
+def _write(
+    columns: dict[str, object], action: str, *, reason: str, actor: Actor, now: datetime
+) -> Freeze:
+    with transaction.atomic():
+        # Waits for hand-outs under way, which hold the row: what comes after them is frozen.
+        Freeze.objects.select_for_update().filter(pk=1).first()
+        before = freeze_document()
+        row, _ = Freeze.objects.update_or_create(pk=1, defaults=columns)
+        after = freeze_document()
+        if before != after:
+            record_act(
+                actor,
+                action,
+                object_kind="freeze",
+                object_id="freeze",
+                before=before,
+                after=after,
+                reason=reason,
+                now=now,
+            )
+            wake_everybody()
+            Schedule.objects.filter(enabled=True, runs_on_agent=False).update(
+                look_at=now, held=False
+            )
+            ask_tick(now=now)
+    return row
