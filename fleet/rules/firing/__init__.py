@@ -5,7 +5,7 @@ functions, in the order of `Reason`. A snapshot holds facts only: gathering them
 caller's business, and so is acting on the answer.
 """
 
-from fleet.rules.firing.decision import Decision, Dispatch, Skip, decide, explain
+from fleet.rules.firing.decision import Decision, Dispatch, Skip, decide, explain, stops_early
 from fleet.rules.firing.facts import Candidate, JobFacts, Snapshot
 from fleet.rules.firing.reasons import IGNORED_BY_HAND, ORDER, Gate, Reason
 from fleet.rules.firing.standing import Standing, standing
@@ -25,4 +25,5 @@ __all__ = [
     "decide",
     "explain",
     "standing",
+    "stops_early",
 ]

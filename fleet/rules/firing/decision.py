@@ -11,6 +11,7 @@ from fleet.rules.firing.standing import (
     Standing,
     agent_gates,
     count,
+    due_gate,
     slot_gate,
     standings,
 )
@@ -54,7 +55,7 @@ def decide(facts: Snapshot) -> Decision:
         if _stops(gate, facts):
             return Skip(gate.reason, gate.detail, gate.opens_at, {})
     if isinstance(facts.when, Calendar) and not facts.by_hand:
-        return Dispatch(None, {Reason.DISPATCHED: facts.roster or 0})
+        return _on_calendar(facts)
     found = list(standings(facts))
     for gate in _later_gates(facts, found):
         if _stops(gate, facts):
@@ -66,10 +67,22 @@ def explain(facts: Snapshot) -> tuple[Gate, ...]:
     """Every gate in order with its verdict; the first closed one is where `decide` stops."""
     gates = [ask(facts) for ask in SCHEDULE_GATES]
     if isinstance(facts.when, Calendar) and not facts.by_hand:
-        gates.append(slot_gate(facts))
+        gates.extend((due_gate(facts), slot_gate(facts)))
     else:
         gates.extend(_later_gates(facts, list(standings(facts))))
     return tuple(_seen(gate, facts) for gate in gates)
+
+
+def stops_early(facts: Snapshot) -> bool:
+    """Whether a gate of the schedule itself is closed, so that nobody needs to ask its agents."""
+    return any(_stops(ask(facts), facts) for ask in SCHEDULE_GATES)
+
+
+def _on_calendar(facts: Snapshot) -> Decision:
+    gate = due_gate(facts)
+    if not gate.is_open:
+        return Skip(gate.reason, gate.detail, gate.opens_at, {})
+    return Dispatch(None, {Reason.DISPATCHED: facts.roster or 0})
 
 
 def _stops(gate: Gate, facts: Snapshot) -> bool:

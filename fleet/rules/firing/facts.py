@@ -69,5 +69,8 @@ class Snapshot:
     # `per_target`: the newest success of any agent of the roster, and the schedule's own mark.
     target_success: Success | None = None
     target_dispatched_at: datetime | None = None
+    # Calendars: whether a nominal time is due, and when the next one is.
+    is_due: bool = True
+    next_fire_at: datetime | None = None
     # A person fires it now: the gates of `IGNORED_BY_HAND` are passed over.
     by_hand: bool = False

@@ -111,6 +111,18 @@ def _reopens(
     return min((end for end in [*ends, facts.others_due_at] if end), default=None)
 
 
+def due_gate(facts: Snapshot) -> Gate:
+    """Whether a calendar's time has come; else it has fired for all times so far."""
+    following = facts.next_fire_at
+    words = f"next at {following:%Y-%m-%d %H:%M} UTC" if following else "it never fires again"
+    return Gate(
+        Reason.ALL_DONE,
+        is_open=facts.is_due,
+        detail="" if facts.is_due else words,
+        opens_at=None if facts.is_due else following,
+    )
+
+
 def slot_gate(facts: Snapshot) -> Gate:
     """Whether the job's `max_concurrent` leaves room."""
     free = free_slots(facts.max_concurrent, facts.open_commands)

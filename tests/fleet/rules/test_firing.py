@@ -216,6 +216,19 @@ def test_a_calendar_fires_whatever_the_cap() -> None:
     assert outcome(facts) == WHOLE
 
 
+def test_a_calendar_whose_time_has_not_come_says_when_it_does() -> None:
+    decided = decide(make_facts(TICK, is_due=False, next_fire_at=t(3600)))
+    assert isinstance(decided, Skip)
+    assert (decided.reason, decided.opens_at) == (Reason.ALL_DONE, t(3600))
+    assert decided.detail == "next at 2026-06-10 01:00 UTC"
+
+
+def test_a_calendar_that_is_over_says_so() -> None:
+    decided = decide(make_facts(TICK, is_due=False))
+    assert isinstance(decided, Skip)
+    assert (decided.opens_at, decided.detail) == (None, "it never fires again")
+
+
 def test_a_month_without_a_free_slot_is_no_reason_to_forget_the_window() -> None:
     """A window says when starts are allowed; the cap is asked last."""
     facts = make_facts(

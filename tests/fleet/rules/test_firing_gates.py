@@ -22,6 +22,7 @@ from fleet.rules.firing import (
     explain,
     schedule_gates,
     standing,
+    stops_early,
 )
 from fleet.rules.freeze import NOT_FROZEN, FreezeState
 from fleet.rules.when import PerPc, PerTarget
@@ -313,6 +314,7 @@ FACTS = st.builds(
     ),
     target_success=st.none() | st.builds(Success, SECONDS.map(t)),
     target_dispatched_at=MOMENTS,
+    is_due=st.booleans(),
     by_hand=st.booleans(),
 )
 
@@ -329,6 +331,12 @@ def test_deciding_stops_at_the_first_gate_that_explaining_shows_closed(facts: Sn
             )
         case Dispatch():
             assert closed == []
+
+
+@given(FACTS)
+def test_what_stops_early_is_stopped_whoever_the_agents_are(facts: Snapshot) -> None:
+    if stops_early(facts):
+        assert decide(facts) == decide(replace(facts, candidates=(), others={}))
 
 
 @given(FACTS)
