@@ -8,3 +8,9 @@ class SchedulerConfig(AppConfig):
 
     name = "scheduler"
     verbose_name = "Scheduler"
+
+    def ready(self) -> None:
+        """Register the scheduler's own kind."""
+        from scheduler.engine import prune  # noqa: PLC0415  # models can be imported only now
+
+        prune.register()

@@ -21,6 +21,7 @@ from scheduler.registry import (
     Handler,
     Hook,
     Kind,
+    Pruner,
     UnknownKindError,
 )
 from scheduler.rules.actors import SYSTEM, Act, Actor, By
@@ -35,7 +36,7 @@ from scheduler.rules.payload import PayloadError
 __all__ = [
     "NOTHING", "Actor", "ContentionError", "DependencyError", "DuplicateKindError", "Fire",
     "NoSuchTaskError", "Nothing", "OrderError", "PayloadError", "PermanentError", "Retry",
-    "TaskStateError", "UnknownKindError", "cancel", "kind", "limit_queue", "pause_queue",
+    "TaskStateError", "UnknownKindError", "cancel", "kind", "limit_queue", "pause_queue", "pruner",
     "record_act", "recurring", "release", "request", "resume_queue", "retry_task", "run_now",
     "set_cron", "set_due", "set_retry", "task", "wake",
 ]  # fmt: skip
@@ -145,6 +146,19 @@ def recurring(
         "run_on_startup": run_on_startup,
     }
     REGISTRY.declare(Declared(kind, key, MappingProxyType(options)))
+
+
+def pruner(name: str) -> Callable[[Pruner], Pruner]:
+    """Register the decorated function as a part of `manage.py prune`.
+
+    It is given the time, deletes what is older than its retention, and says how many rows that was.
+    """
+
+    def register(part: Pruner) -> Pruner:
+        REGISTRY.pruners[name] = part
+        return part
+
+    return register
 
 
 def cancel(task_id: int, **by: Unpack[By]) -> None:

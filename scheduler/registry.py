@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
@@ -10,6 +11,8 @@ from scheduler.rules.fire import Fire
 Handler = Callable[[Fire], object]
 # Called with the fire, the number of retries made before, and the error.
 Hook = Callable[[Fire, int, str], object]
+# Given the time, it deletes what is old enough and says how many rows that was.
+Pruner = Callable[[datetime], int]
 
 
 class UnknownKindError(ValueError):
@@ -47,6 +50,7 @@ class Registry:
 
     kinds: dict[str, Kind] = field(default_factory=dict)
     declared: dict[tuple[str, str], Declared] = field(default_factory=dict)
+    pruners: dict[str, Pruner] = field(default_factory=dict)
 
     def add(self, kind: Kind) -> None:
         """Register a kind; raise DuplicateKindError when another handler has its name."""

@@ -1,7 +1,7 @@
 """Take due tasks for a runner, and give back those that must not run after all."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
@@ -29,6 +29,7 @@ class Wish:
     # None = all queues.
     queues: Collection[str] | None = None
     suspects: bool = False
+    skew: timedelta = SKEW
     # Whether the bodies go to workers at once, so that a crash from now on makes them suspects.
     started: bool = True
 
@@ -75,7 +76,7 @@ def claim_limited(wish: Wish, queue_name: str, *, now: datetime) -> list[Claim]:
 
 
 def _candidates(wish: Wish, now: datetime) -> TaskQuerySet:
-    found = Task.objects.ready_until(now + SKEW).filter(
+    found = Task.objects.ready_until(now + wish.skew).filter(
         kind__in=sorted(wish.kinds), suspect=wish.suspects
     )
     return found if wish.queues is None else found.filter(queue__in=sorted(wish.queues))
@@ -91,3 +92,23 @@ def _take(
     if connection.vendor == "sqlite" and not candidates.exists():
         return []
     return take(candidates, runner_id=wish.runner_id, limit=limit, now=now, started=wish.started)
+
+
+def suspect_is_due(wish: Wish, *, now: datetime) -> bool:
+    """Whether a task that must run alone waits for this runner."""
+    paused = Queue.objects.filter(paused=True)
+    alone = _candidates(replace(wish, suspects=True), now)
+    return alone.exclude(queue__in=paused.values("name")).exists()
+
+
+def claim_suspect(wish: Wish, *, now: datetime) -> list[Claim]:
+    """Claim one task that must run alone; the caller holds nothing else."""
+    paused = Queue.objects.filter(paused=True)
+    alone = replace(wish, suspects=True, limit=1)
+    return _take(_candidates(alone, now).exclude(queue__in=paused.values("name")), alone, now=now)
+
+
+def limited_queues() -> list[str]:
+    """Return the queues that let only so many bodies run at once."""
+    rows = Queue.objects.filter(most_running__isnull=False, paused=False)
+    return list(rows.values_list("name", flat=True))

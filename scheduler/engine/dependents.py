@@ -10,8 +10,8 @@ from django.db.models.functions import Coalesce, Greatest
 
 from scheduler.engine import wakeup
 from scheduler.engine.facts import row_of
+from scheduler.engine.hooks import wants_failed_hook
 from scheduler.models import Dependency, Run, Task
-from scheduler.registry import REGISTRY
 from scheduler.rules.outcomes import Failed, conclude
 from scheduler.rules.states import Outcome, Reason, TaskState
 
@@ -92,8 +92,7 @@ def _end(row: Task, error: str, *, now: datetime) -> None:
     """Record a run that did not take place: the task is over, or waits for its next occurrence."""
     facts = replace(row_of(row), waits_for=0)
     transition = conclude(Failed(error, permanent=True), facts, None, now=now)
-    kind = REGISTRY.kinds.get(row.kind)
-    has_hook = kind is not None and kind.on_failed is not None
+    has_hook = wants_failed_hook(row.kind)
     token = row.lease_token + 1
     run = Run.objects.create(
         task_id=row.pk,

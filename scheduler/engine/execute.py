@@ -1,16 +1,20 @@
 """Run a body: whatever it does, it ended, and how is an ordinary value."""
 
+import logging
 import traceback
 from collections.abc import Callable
 from datetime import datetime
 
-from scheduler.registry import REGISTRY
+from scheduler.registry import REGISTRY, Hook
 from scheduler.rules.claims import Claim, Ending
-from scheduler.rules.fire import Nothing, PermanentError
+from scheduler.rules.fire import Fire, Nothing, PermanentError
 from scheduler.rules.outcomes import Ended, Failed, Succeeded
 from scheduler.rules.payload import PayloadError, require_storable
 from scheduler.rules.texts import clean_text
 
+logger = logging.getLogger(__name__)
+
+Prepared = tuple[Hook, Fire, int, str]
 LONGEST_ERROR = 4_000
 LONGEST_TRACE = 20_000
 
@@ -45,3 +49,14 @@ def _failure(error: BaseException, *, permanent: bool) -> Failed:
         trace=clean_text(trace[-LONGEST_TRACE:], most=LONGEST_TRACE),
         permanent=permanent,
     )
+
+
+def call_hook(prepare: Callable[[], Prepared | None]) -> None:
+    """Call a hook in this thread; whatever it raises is logged, and its task goes on."""
+    try:
+        prepared = prepare()
+        if prepared is not None:
+            hook, fire, count, error = prepared
+            hook(fire, count, error)
+    except BaseException:
+        logger.exception("hook failed", extra={"action": "hook failed"})

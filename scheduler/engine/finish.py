@@ -12,8 +12,8 @@ from django.db import transaction
 
 from scheduler.engine import dependents
 from scheduler.engine.facts import row_of
+from scheduler.engine.hooks import HookCall, wants_attempt_hook, wants_failed_hook
 from scheduler.models import Dependency, Run, Task
-from scheduler.registry import REGISTRY
 from scheduler.rules.claims import Claim, Ending
 from scheduler.rules.columns import Changes
 from scheduler.rules.outcomes import Failed, Succeeded, Transition, conclude
@@ -24,15 +24,6 @@ logger = logging.getLogger(__name__)
 
 class LostLeaseError(Exception):
     """Somebody else holds the task by now, or ended it; nothing was changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class HookCall:
-    """A hook that has to be called, now that its reason is committed."""
-
-    claim_task_id: int
-    token: int
-    run_id: int
 
 
 @dataclass(slots=True)
@@ -78,12 +69,30 @@ def finish(endings: Sequence[Ending], *, runner_name: str, now: datetime) -> Fin
         for end in ends
         if end.hook and end.run is not None
     ]
+    _recall(report)
     for claim in report.lost:
         logger.warning(
             "lease lost, outcome discarded",
             extra={"action": "lease lost", "task": claim.task_id, "token": claim.token},
         )
     return report
+
+
+def _recall(report: Finished) -> None:
+    """Sort out endings of an earlier try whose commit succeeded although its answer was lost."""
+    if not report.lost:
+        return
+    by_token = {(claim.task_id, claim.token): claim for claim in report.lost}
+    runs = Run.objects.filter(task_id__in=[task_id for task_id, _ in by_token])
+    runs = runs.exclude(outcome=Outcome.CRASHED.value)
+    for run in runs:
+        claim = by_token.get((run.task_id, run.lease_token))
+        if claim is None:
+            continue
+        report.lost.remove(claim)
+        report.done.append(claim)
+        if Task.objects.filter(pk=run.task_id, hook_run=run.pk, lease_token=claim.token).exists():
+            report.hooks.append(HookCall(run.task_id, claim.token, run.pk))
 
 
 def finish_one(ending: Ending, *, runner_name: str, now: datetime) -> Finished:
@@ -122,12 +131,11 @@ def _decide(
 
 
 def _has_hook(kind_name: str, transition: Transition) -> bool:
-    kind = REGISTRY.kinds.get(kind_name)
-    if kind is None or transition.hook_count is None:
+    if transition.hook_count is None:
         return False
     if transition.outcome is Outcome.RETRYING:
-        return kind.on_attempt_failed is not None
-    return kind.on_failed is not None
+        return wants_attempt_hook(kind_name)
+    return wants_failed_hook(kind_name)
 
 
 def _run(ending: Ending, row: Task, transition: Transition, runner_name: str, *, hook: bool) -> Run:

@@ -1,9 +1,15 @@
 """Waking runners: an event inside this process, NOTIFY to the others on PostgreSQL."""
 
+import logging
 import threading
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import Error as DatabaseError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+logger = logging.getLogger(__name__)
 
 CHANNEL = "kanade_due"
 # A runner looks by itself this often: what is due later than that need not wake anybody.
@@ -28,3 +34,47 @@ def announce_now() -> None:
         with connection.cursor() as cursor:
             cursor.execute(f"NOTIFY {CHANNEL}")
     transaction.on_commit(DUE.set)
+
+
+class Listener:
+    """Turns NOTIFY from other processes into DUE; on SQLite there is nothing to listen to."""
+
+    def __init__(self) -> None:
+        """Nothing is heard before `start`."""
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._listen, name="listener", daemon=True)
+
+    def start(self) -> None:
+        """Listen in a thread of its own, on a connection of its own."""
+        if connection.vendor == "postgresql":
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End within a second."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=2)
+
+    def _listen(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._hear()
+            except (psycopg.Error, DatabaseError):
+                # The runner looks by itself meanwhile.
+                logger.warning("not listening", extra={"action": "listener lost"})
+                self._stopped.wait(timeout=1)
+
+    def _hear(self) -> None:
+        wrapper = connections.create_connection(DEFAULT_DB_ALIAS)
+        assert isinstance(wrapper, BaseDatabaseWrapper)
+        wrapper.ensure_connection()
+        try:
+            raw = wrapper.connection
+            raw.execute(f"LISTEN {CHANNEL}")
+            # What was announced while nobody listened.
+            DUE.set()
+            while not self._stopped.is_set():
+                for _ in raw.notifies(timeout=1, stop_after=1):
+                    DUE.set()
+        finally:
+            wrapper.close()

@@ -31,7 +31,7 @@ class Lease:
     task_id: int
     token: int
     beat: int
-    runner_id: int | None
+    runner_id: int
 
 
 @dataclass(slots=True)

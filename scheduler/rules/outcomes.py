@@ -92,7 +92,7 @@ def _succeeded(ended: Succeeded, row: Row, *, now: datetime) -> Transition:
     if row.cancelling:
         changes |= closed(TaskState.CANCELLED, Reason.CANCELLED, now=now)
     elif row.rerun or row.recurrence is not None:
-        changes |= _replacement(row) | _goes_on(row, now=now)
+        changes |= _replacement(row) | goes_on(row, now=now)
     else:
         changes |= closed(TaskState.FINISHED, Reason.NONE, now=now)
     # One more run was asked for: whoever waits for this task waits for that one.
@@ -177,8 +177,8 @@ def closed(state: TaskState, reason: Reason, *, now: datetime) -> Changes:
     }
 
 
-def _goes_on(row: Row, *, now: datetime) -> Changes:
-    """After a success: the asked run, the next occurrence, or the first of the two."""
+def goes_on(row: Row, *, now: datetime) -> Changes:
+    """Return what comes after a success: the asked run or the next occurrence, as is first."""
     if row.recurrence is None:
         return _again(row, row.occurrence_at, now=now) | {"extra": False}
     changes = _recurs(row, row.recurrence, now=now)

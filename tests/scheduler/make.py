@@ -21,7 +21,7 @@ from tests.clock import ManualClock
 @contextmanager
 def only_kinds(*kinds: Kind) -> Iterator[None]:
     """Let the registry know these kinds and nothing else."""
-    with patch.multiple(REGISTRY, kinds={kind.name: kind for kind in kinds}, declared={}):
+    with patch.multiple(REGISTRY, kinds={kind.name: kind for kind in kinds}, declared={}, pruners={}):
         yield
 
 

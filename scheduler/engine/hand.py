@@ -1,0 +1,87 @@
+"""What a runner has in hand: claims whose bodies run, endings to write, hooks to call."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from scheduler.engine import hooks, reap
+from scheduler.engine.executors.threads import Threads
+from scheduler.engine.finish import finish
+from scheduler.engine.hooks import HookCall
+from scheduler.models import Runner, Task
+from scheduler.rules.claims import Claim, Ending
+from scheduler.rules.states import TaskState
+
+
+@dataclass(slots=True)
+class Hand:
+    """The work of one runner. Only its loop touches it."""
+
+    runner: Runner
+    executor: Threads
+    claims: dict[int, Claim] = field(default_factory=dict)
+    # Kept until their write is known to have happened.
+    unwritten: list[Ending] = field(default_factory=list)
+    calling: dict[int, HookCall] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing runs and nothing is to be written."""
+        return not (self.claims or self.unwritten or self.calling)
+
+    @property
+    def ahead(self) -> int:
+        """How many claims wait for a thread."""
+        return max(0, len(self.claims) - self.executor.workers)
+
+    def by_kind(self) -> Counter[str]:
+        """Count the claims of each kind."""
+        return Counter(one.kind for one in self.claims.values())
+
+    def take(self, claims: Iterable[Claim]) -> None:
+        """Have bodies run."""
+        for one in claims:
+            self.claims[one.task_id] = one
+            self.executor.submit(one)
+
+    def call(self, calls: Iterable[HookCall]) -> None:
+        """Have hooks called."""
+        for one in calls:
+            self.calling[one.task_id] = one
+            self.executor.submit(one)
+
+    def write_ended(self, *, now: datetime) -> None:
+        """Write what ended since the last pass, all of it in one transaction."""
+        ended = self.executor.collect()
+        self.unwritten += ended.bodies
+        for call in ended.hooks:
+            hooks.settled(call, now=now)
+            self.calling.pop(call.task_id, None)
+        self.give_back(ended.not_begun, now=now)
+        if not self.unwritten:
+            return
+        report = finish(self.unwritten, runner_name=self.runner.name, now=now)
+        for ending in self.unwritten:
+            self.claims.pop(ending.claim.task_id, None)
+        self.unwritten = []
+        self.call(report.hooks)
+
+    def give_back(self, claims: Iterable[Claim], *, now: datetime) -> None:
+        """Return claims to the queue; their attempt does not count."""
+        given = list(claims)
+        reap.give_back([(one.task_id, one.token) for one in given], now=now)
+        for one in given:
+            self.claims.pop(one.task_id, None)
+
+    def recover(self, *, now: datetime) -> None:
+        """After a broken connection: hold what the database says, not what was hoped for."""
+        rows = Task.objects.filter(state=TaskState.RUNNING.value, runner_id=self.runner.pk)
+        known = {one.task_id: one.token for one in self.claims.values()}
+        unknown = [
+            (task_id, token)
+            for task_id, token in rows.values_list("pk", "lease_token")
+            if known.get(task_id) != token
+        ]
+        reap.give_back(unknown, now=now)
+        hooks.let_go(self.runner.pk, keep=self.calling)
