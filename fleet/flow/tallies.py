@@ -4,12 +4,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Count
+from django.db.models import Count, Exists, OuterRef
 
-from fleet.models import Command, Execution
-from fleet.rules.command_states import CommandState
-from fleet.rules.execution_states import ExecutionState, Progress, Tally, progress, tally
+from fleet.models import Command, Execution, Job
+from fleet.rules.command_states import WAITING, CommandState
+from fleet.rules.execution_states import (
+    OPEN_EXECUTIONS,
+    ExecutionState,
+    Progress,
+    Tally,
+    progress,
+    tally,
+)
 
+_OPEN = [state.value for state in OPEN_EXECUTIONS]
+# Nothing has come back yet from a PC whose command is in one of these.
+_SILENT = [state.value for state in WAITING | {CommandState.HANDED_OUT}]
 # A list counts at most so many commands in all; larger executions are counted on their own page.
 MOST_COUNTED = 20_000
 
@@ -67,3 +77,27 @@ def word_of(execution: Execution, counted: Tally | None) -> str:
     if state is ExecutionState.ENDED and not counted.over and not counted.running:
         return Progress.COMPLETED
     return progress(state, counted)
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """How many open executions of a job have begun to answer, and how many have not."""
+
+    running: int = 0
+    pending: int = 0
+
+
+def live_of(jobs: Iterable[Job]) -> dict[int, Live]:
+    """The open executions of each job, in one query."""
+    answered = Command.objects.filter(execution=OuterRef("pk")).exclude(state__in=_SILENT)
+    rows = (
+        Execution.objects.filter(job__in=[job.pk for job in jobs], state__in=_OPEN)
+        .order_by()
+        .annotate(answered=Exists(answered))
+        .values_list("job_id", "answered")
+        .annotate(count=Count("pk"))
+    )
+    found: dict[int, dict[str, int]] = {}
+    for key, has_answered, count in rows:
+        found.setdefault(key, {})["running" if has_answered else "pending"] = count
+    return {key: Live(**counts) for key, counts in found.items()}

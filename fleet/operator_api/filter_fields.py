@@ -1,19 +1,27 @@
 """What a filter's value may be; each refuses what would quietly mean "no filter" or "nothing"."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 
-from fleet.models import Agent, Group, Job, Schedule
+from fleet.models import Agent
+from fleet.models.ids import SlugQuerySet
 from scheduler.api.strict import unknown_key
 
 # Read by the paging, by content negotiation and by the views themselves.
 ELSEWHERE = {"cursor", "page_size", "format", "include"}
 LONGEST = 255
+
+
+class SlugRows(Protocol):
+    """Rows that are found by their id, whatever its case."""
+
+    def with_slug(self, *slugs: str) -> SlugQuerySet[Any]:
+        """The rows of those ids."""
 
 
 class StrictForm(forms.Form):
@@ -61,8 +69,8 @@ class PcField(forms.CharField):
 class SlugField(forms.CharField):
     """A job, schedule or group by its id; its key is what the rows are narrowed by."""
 
-    def __init__(self, *, model: type[Job | Schedule | Group], **options: Any) -> None:
-        self.model = model
+    def __init__(self, *, rows: SlugRows, **options: Any) -> None:
+        self.rows = rows
         super().__init__(**options)
 
     def clean(self, value: Any) -> Any:
@@ -70,9 +78,9 @@ class SlugField(forms.CharField):
         text = super().clean(value)
         if not text:
             return None
-        key = self.model.objects.with_slug(text).values_list("pk", flat=True).first()
+        key = self.rows.with_slug(text).values_list("pk", flat=True).first()
         if key is None:
-            raise ValidationError(f"no {self.model.__name__.lower()} has this id")
+            raise ValidationError("nothing has this id")
         return key
 
 

@@ -59,7 +59,7 @@ class JobFilters(NameFilters):
 class ScheduleFilters(NameFilters):
     """Schedules by a part of the id, job, shape, and whether they are enabled."""
 
-    job = SlugFilter(field_name="job_id", model=Job)
+    job = SlugFilter(field_name="job_id", rows=Job.everything)
     shape = filters.ChoiceFilter(choices=Shape.choices)
     enabled = FlagFilter()
     runs_on_agent = FlagFilter()
@@ -77,7 +77,7 @@ class AgentFilters(Filters):
     q = filters.CharFilter(method="by_name", max_length=LONGEST)
     state = filters.ChoiceFilter(choices=AgentState.choices)
     status = filters.ChoiceFilter(choices=_ONLINE, method="by_status")
-    group = SlugFilter(field_name="groups", model=Group)
+    group = SlugFilter(field_name="groups", rows=Group.objects)
     version = filters.CharFilter(field_name="facts__agent_version", max_length=LONGEST)
 
     def by_name(self, rows: QuerySet[Agent], _name: str, value: str) -> QuerySet[Agent]:
@@ -95,8 +95,8 @@ class AgentFilters(Filters):
 class ExecutionFilters(Filters):
     """Executions by job, schedule, PC, state, who asked, and time."""
 
-    job = SlugFilter(field_name="job_id", model=Job)
-    schedule = SlugFilter(field_name="schedule_id", model=Schedule)
+    job = SlugFilter(field_name="job_id", rows=Job.everything)
+    schedule = SlugFilter(field_name="schedule_id", rows=Schedule.objects)
     pc = PcFilter(field_name="commands__agent_id")
     state = filters.ChoiceFilter(choices=_EXECUTIONS)
     origin = filters.ChoiceFilter(choices=Origin.choices)
@@ -114,8 +114,8 @@ class CommandFilters(Filters):
 class ResultFilters(Filters):
     """Results by job, schedule, PC, execution, outcome and time."""
 
-    job = SlugFilter(field_name="job_id", model=Job)
-    schedule = SlugFilter(field_name="schedule_id", model=Schedule)
+    job = SlugFilter(field_name="job_id", rows=Job.everything)
+    schedule = SlugFilter(field_name="schedule_id", rows=Schedule.objects)
     pc = PcFilter(field_name="agent_id")
     execution = filters.UUIDFilter(field_name="execution_id")
     outcome = filters.ChoiceFilter(choices=_OUTCOMES)

@@ -78,10 +78,11 @@ class Resource(GenericViewSet[Any]):
         return narrowed
 
     def document(self) -> dict[str, Any]:
-        """Return the body of a request that carries a manifest."""
-        if not isinstance(self.request.data, dict):
+        """Return the body of a request that carries a manifest; no body at all is none."""
+        data = self.request.data if self.request.stream or self.request.data else None
+        if not isinstance(data, dict):
             raise exceptions.ParseError("send one JSON object")
-        return self.request.data
+        return data
 
     def handle_exception(self, exc: Exception) -> Response:
         """Answer a refusal of the domain as a problem document."""

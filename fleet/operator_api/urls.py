@@ -1,11 +1,13 @@
 """The addresses of the API, below `/api/v1/`."""
 
-from django.urls import URLPattern, URLResolver, register_converter
+from django.urls import URLPattern, URLResolver, path, register_converter
 from rest_framework.routers import SimpleRouter
 
 from fleet.operator_api.addresses import SlugConverter
 from fleet.operator_api.views.agents import Agents
 from fleet.operator_api.views.executions import Executions
+from fleet.operator_api.views.freezes import Freezes
+from fleet.operator_api.views.groups import Groups
 from fleet.operator_api.views.results import Results
 
 register_converter(SlugConverter, "fleet_slug")
@@ -13,5 +15,10 @@ register_converter(SlugConverter, "fleet_slug")
 router = SimpleRouter(use_regex_path=False)
 router.register("agents", Agents)
 router.register("executions", Executions)
+router.register("groups", Groups)
 router.register("results", Results)
-urlpatterns: list[URLPattern | URLResolver] = [*router.urls]
+freeze = Freezes.as_view({"get": "retrieve", "put": "update", "delete": "destroy"})
+urlpatterns: list[URLPattern | URLResolver] = [
+    *router.urls,
+    path("freeze/", freeze, name="freeze"),
+]

@@ -7,8 +7,9 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from fleet.models import Agent
-from fleet.operator_api.shapes.fields import Moment
+from fleet.operator_api.shapes.fields import Moment, StrictText
 from fleet.rules.liveness import is_alive
+from scheduler.api.strict import StrictSerializer
 
 
 class AgentOut(serializers.Serializer[Any]):
@@ -63,3 +64,15 @@ class GroupOut(serializers.Serializer[Any]):
     id = serializers.CharField(source="slug")
     description = serializers.CharField()
     size = serializers.IntegerField(help_text="How many PCs are in it.")
+
+
+class GroupBody(StrictSerializer):
+    """One group."""
+
+    group = StrictText(max_length=100)
+
+
+class GroupsBody(StrictSerializer):
+    """All groups of a PC."""
+
+    groups = serializers.ListField(child=StrictText(max_length=100), max_length=1_000)

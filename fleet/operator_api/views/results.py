@@ -74,7 +74,7 @@ def names_in(results: Iterable[Result]) -> Mapping[str, Mapping[int, str]]:
     """Return the names of the PCs, jobs and schedules of a page: three queries."""
     page = list(results)
     agents = Agent.objects.filter(pk__in={result.agent_id for result in page})
-    jobs = Job.objects.filter(pk__in={result.job_id for result in page})
+    jobs = Job.everything.filter(pk__in={result.job_id for result in page})
     schedule_ids = {result.schedule_id for result in page if result.schedule_id is not None}
     schedules = Schedule.objects.filter(pk__in=schedule_ids)
     return {

@@ -1,5 +1,6 @@
 """Who calls in tests: people by session, programs by token, each with a role."""
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -49,13 +50,16 @@ class Caller:
 
     def call(self, method: str, path: str, body: object = None, **headers: str) -> Any:
         """Send a request below `/api/v1/`; a body goes as JSON."""
-        sent: dict[str, Any] = {"headers": headers}
         if self.text:
-            sent["headers"] = {"authorization": f"Bearer {self.text}"} | headers
-        if body is not None:
-            sent |= {"data": body, "content_type": "application/json"}
-        verb = getattr(self.client, method)
-        return verb(path if path.startswith("/") else API + path, **sent)
+            headers = {"authorization": f"Bearer {self.text}"} | headers
+        data = b"" if body is None else json.dumps(body).encode()
+        return self.client.generic(
+            method.upper(),
+            path if path.startswith("/") else API + path,
+            data,
+            "application/json" if data else "",
+            headers=headers,
+        )
 
     def get(self, path: str, **headers: str) -> Any:
         """GET."""
