@@ -190,6 +190,10 @@ class TickMark(models.Model):
     # Since when ticks have come regularly and some agent was heard at each: only then does an
     # agent's silence say something about the agent.
     steady_since = models.DateTimeField(null=True)
+    # Whether that tick found the fleet frozen: the first one after a thaw looks at everything.
+    was_frozen = models.BooleanField(default=False)
+    # By which zone data and server zone the next times of calendars were computed.
+    zone_data = models.CharField(max_length=120, blank=True, default="")
 
     class Meta:
         constraints = [
