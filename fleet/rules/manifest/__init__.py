@@ -3,6 +3,7 @@
 One shape everywhere: the JSON of the API is the YAML of `apply` is what is stored.
 """
 
+from fleet.rules.manifest.fanout import parse_target
 from fleet.rules.manifest.freezes import FreezeManifest, parse_freeze
 from fleet.rules.manifest.groups import GroupManifest, parse_group
 from fleet.rules.manifest.jobs import Execute, JobManifest, Param, RunAs, Shell, parse_job
@@ -35,5 +36,6 @@ __all__ = [
     "parse_group",
     "parse_job",
     "parse_schedule",
+    "parse_target",
     "to_document",
 ]

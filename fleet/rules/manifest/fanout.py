@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 
 from fleet.rules.names import parse_pc, parse_slug
-from fleet.rules.problems import shown
+from fleet.rules.problems import Notes, shown
 from fleet.rules.reader import Reader
 from fleet.rules.targets import FailureLimit, Rollout, Target, Wave
 
@@ -25,6 +25,17 @@ def read_target(reader: Reader, key: str = "target") -> Target:
         part.texts("pcs", parse_pc, most=MAX_PCS),
     )
     part.finish()
+    return target
+
+
+def parse_target(value: object) -> Target:
+    """The target of a run by hand; ManifestError names everything wrong, nobody included."""
+    notes = Notes()
+    reader = Reader({"target": value}, "", notes)
+    target = read_target(reader)
+    if not target.is_specified and not notes.problems:
+        notes.problem("target", "names nobody; write all, groups or pcs")
+    notes.raise_problems()
     return target
 
 

@@ -21,15 +21,11 @@ from tests.fleet.make import (
     make_schedule,
     make_schedule_agent,
 )
+from tests.fleet.operations.audited import acts
 from tests.fleet.rules.manifest.documents import executing, job
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("asked")]
 LATER = NOW + timedelta(hours=1)
-
-
-def acts() -> list[tuple[str, str, str]]:
-    rows = AuditEntry.objects.order_by("pk")
-    return [(row.action, row.object_kind, row.object_id) for row in rows]
 
 
 def problems_of(error: pytest.ExceptionInfo[Invalid]) -> list[str]:
