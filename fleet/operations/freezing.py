@@ -9,7 +9,7 @@ from fleet.flow.asking import ask_tick
 from fleet.flow.freeze import read_freeze
 from fleet.flow.manifests import local_zone
 from fleet.flow.wakes import wake_everybody
-from fleet.models import Freeze, Schedule
+from fleet.models import Freeze
 from fleet.operations.inputs import valid
 from fleet.rules.manifest import parse_freeze
 from fleet.rules.refusals import Conflict
@@ -84,8 +84,5 @@ def _write(
                 now=now,
             )
             wake_everybody()
-            Schedule.objects.filter(enabled=True, runs_on_agent=False).update(
-                look_at=now, held=False
-            )
             ask_tick(now=now)
     return row

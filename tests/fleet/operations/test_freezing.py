@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from fleet.flow.freeze import read_freeze
-from fleet.models import Freeze, Schedule
+from fleet.models import Freeze
 from fleet.operations.freezing import clear_freeze, freeze_document, set_freeze
 from fleet.rules.refusals import Conflict, Invalid
 from scheduler.models import AuditEntry
 from scheduler.public import Actor
-from tests.fleet.make import NOW, make_schedule
+from tests.fleet.make import NOW
 from tests.fleet.operations.audited import acts
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("asked")]
@@ -83,14 +83,9 @@ def test_a_freeze_with_a_corrupt_bound_is_thawed_by_a_valid_one_alone(alice: Act
     assert not read_freeze(NOW).frozen
 
 
-def test_after_a_thaw_every_schedule_is_looked_at(
+def test_after_a_freeze_and_after_a_thaw_all_schedules_are_looked_at(
     alice: Actor, asked: list[tuple[str, str | None]]
 ) -> None:
     set_freeze({}, actor=alice, now=NOW)
-    make_schedule()
-    Schedule.objects.update(held=True, look_at=None)
-    asked.clear()
     clear_freeze(actor=alice, now=LATER)
-    schedule = Schedule.objects.get()
-    assert (schedule.held, schedule.look_at) == (False, LATER)
-    assert asked == [("fleet.tick", "by hand")]
+    assert asked == [("fleet.tick", "by hand")] * 2
