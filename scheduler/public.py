@@ -14,6 +14,7 @@ from scheduler.engine import acts, wakeup
 from scheduler.engine.acts import NoSuchTaskError
 from scheduler.engine.audit import record_act
 from scheduler.engine.enqueue import ContentionError, enqueue
+from scheduler.engine.health import queue_health
 from scheduler.registry import (
     REGISTRY,
     Declared,
@@ -29,16 +30,45 @@ from scheduler.rules.acts import TaskStateError
 from scheduler.rules.builder import TaskBuilder
 from scheduler.rules.fire import NOTHING, Fire, Nothing, PermanentError, Retry
 from scheduler.rules.graph import DependencyError
+from scheduler.rules.health import QueueHealth
 from scheduler.rules.misfire import Misfire
 from scheduler.rules.orders import OrderError, make_order
 from scheduler.rules.payload import PayloadError
 
 __all__ = [
-    "NOTHING", "Actor", "ContentionError", "DependencyError", "DuplicateKindError", "Fire",
-    "NoSuchTaskError", "Nothing", "OrderError", "PayloadError", "PermanentError", "Retry",
-    "TaskStateError", "UnknownKindError", "cancel", "kind", "limit_queue", "pause_queue", "pruner",
-    "record_act", "recurring", "release", "request", "resume_queue", "retry_task", "run_now",
-    "set_cron", "set_due", "set_retry", "task", "wake",
+    "NOTHING",
+    "Actor",
+    "ContentionError",
+    "DependencyError",
+    "DuplicateKindError",
+    "Fire",
+    "NoSuchTaskError",
+    "Nothing",
+    "OrderError",
+    "PayloadError",
+    "PermanentError",
+    "QueueHealth",
+    "Retry",
+    "TaskStateError",
+    "UnknownKindError",
+    "cancel",
+    "kind",
+    "limit_queue",
+    "pause_queue",
+    "pruner",
+    "queue_health",
+    "record_act",
+    "recurring",
+    "release",
+    "request",
+    "resume_queue",
+    "retry_task",
+    "run_now",
+    "set_cron",
+    "set_due",
+    "set_retry",
+    "task",
+    "wake",
 ]  # fmt: skip
 
 

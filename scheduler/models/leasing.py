@@ -59,16 +59,16 @@ def take(
 
 
 def database_now() -> str:
-    """Return the SQL for the database's own clock, as the ORM writes it."""
+    """Return the SQL for the database's own clock, as the ORM writes it, ready for parameters."""
     compiler = Task.objects.all().query.get_compiler(connection=connection)
     sql, _ = compiler.compile(Now())
-    return str(sql).replace("%", "%%")
+    return str(sql)
 
 
 def _claim(row: Sequence[object], now: datetime) -> Claim:
     (task_id, token, kind, key, payload, priority, due_at, not_before, attempt, occurrence_at,
      extra, cron, tz, day_rule, misfire, times, least, most, count, generation) = row  # fmt: skip
-    due = _moment(due_at)
+    due = moment_of(due_at)
     assert due is not None  # a ready task has a due time
     return Claim(
         task_id=_int(task_id),
@@ -78,9 +78,9 @@ def _claim(row: Sequence[object], now: datetime) -> Claim:
         input=None if payload is None else json.loads(str(payload)),
         priority=_int(priority),
         due_at=due,
-        not_before=_moment(not_before),
+        not_before=moment_of(not_before),
         attempt=_int(attempt),
-        occurrence_at=_moment(occurrence_at),
+        occurrence_at=moment_of(occurrence_at),
         extra=bool(extra),
         recurrence=Recurrence(str(cron), str(tz), str(day_rule)) if cron else None,
         misfire=Misfire(str(misfire)),
@@ -96,7 +96,7 @@ def _int(value: object) -> int:
     return value
 
 
-def _moment(value: object) -> datetime | None:
+def moment_of(value: object) -> datetime | None:
     """Read a timestamp: SQLite keeps a naive one in UTC, as a text or already read."""
     if value is None:
         return None

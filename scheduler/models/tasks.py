@@ -22,6 +22,7 @@ def _in(states: Iterable[TaskState]) -> Q:
 
 PENDING, RUNNING = Q(state=TaskState.PENDING.value), Q(state=TaskState.RUNNING.value)
 IS_LIVE, HAS_ENDED = _in(LIVE), _in(TERMINAL)
+WAITING = PENDING & Q(waits_for__gt=0)
 NO_RETRY = Q(retry_times=None, retry_min=None, retry_max=None)
 
 
@@ -151,6 +152,9 @@ class Task(models.Model):
             Index(fields=["hook_run"], condition=Q(hook_run__isnull=False),
                   name="tasks_hook_to_run"),
             Index(fields=["id"], condition=IS_LIVE, name="tasks_live"),
+            Index(fields=["id"], condition=WAITING, name="tasks_waiting"),
+            Index(fields=["id"], condition=Q(state=TaskState.QUARANTINED.value),
+                  name="tasks_quarantined"),
             Index(fields=["id"], name="tasks_in_trouble",
                   condition=_in({TaskState.FAILED, TaskState.QUARANTINED})),
             Index(fields=["ended_at"], condition=HAS_ENDED, name="tasks_ended"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from scheduler.rules.states import TERMINAL, TaskState
 
@@ -76,3 +77,26 @@ def refuse_cycle(
         level = frozenset(dependencies_of(level)) - seen
         if task_id in level:
             raise DependencyError(f"task {task_id} would wait for itself through others")
+
+
+def cycles(edges: Iterable[tuple[int, int]], *, most: int) -> list[tuple[int, ...]]:
+    """Return at most `most` cycles that share no task, each in the order of its waiting.
+
+    An edge is (task, the task it waits for).
+    """
+    waits: dict[int, set[int]] = {}
+    for task_id, dependency_id in edges:
+        waits.setdefault(task_id, set()).add(dependency_id)
+    found: list[tuple[int, ...]] = []
+    while len(found) < most:
+        try:
+            TopologicalSorter(waits).prepare()
+        except CycleError as error:
+            # Its second argument is the cycle, with the first task once more at the end.
+            members = tuple(reversed(error.args[1]))[:-1]
+            found.append(members)
+            for one in members:
+                del waits[one]
+            continue
+        break
+    return found
