@@ -31,3 +31,13 @@ class StrictFlag(serializers.BooleanField):
         if not isinstance(data, bool):
             self.fail("invalid", input=data)
         return data
+
+
+class StrictNumber(serializers.IntegerField):
+    """A whole number alone: not `"1"`, `1.0` or `true`, and no digits of other scripts."""
+
+    def to_internal_value(self, data: Any) -> int:
+        """Return the number; refuse other JSON types."""
+        if not isinstance(data, int) or isinstance(data, bool):
+            self.fail("invalid")
+        return int(super().to_internal_value(data))

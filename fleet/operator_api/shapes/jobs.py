@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from fleet.operator_api.shapes.fields import Moment, StrictFlag, StrictText
+from fleet.operator_api.shapes.fields import Moment, StrictFlag, StrictNumber, StrictText
 from scheduler.api.strict import StrictSerializer
 
 MOST_REASON = 1_000
@@ -32,6 +32,10 @@ class JobStatusOut(serializers.Serializer[Any]):
     live = LiveOut()
 
 
+class NoBody(StrictSerializer):
+    """Nothing: a key that is sent all the same is a mistake."""
+
+
 class ReasonBody(StrictSerializer):
     """Why."""
 
@@ -44,9 +48,12 @@ class RunBody(ReasonBody):
     target = serializers.JSONField()
     deadline = StrictText(required=False, allow_null=True, default=None, max_length=64)
     override_freeze = StrictFlag(required=False, default=False)
+    params = serializers.DictField(
+        child=StrictText(allow_blank=True, max_length=4_096), required=False, default=dict
+    )
 
 
-class ApproveBody(StrictSerializer):
+class ApproveBody(ReasonBody):
     """Which revision is approved: the one that was read."""
 
-    revision = serializers.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
+    revision = StrictNumber(required=False, min_value=1, max_value=2**31 - 1)

@@ -107,12 +107,13 @@ class Jobs(Manifests):
     @action(detail=True, methods=["post"])
     def approve(self, request: Request, id: str) -> Response:
         """Let a revision run (the newest, or the one named); not by who asked for it."""
-        number = self.read(ApproveBody).get("revision")
+        body = self.read(ApproveBody)
+        number = body.get("revision")
         row: Job = self.row(id)
         revision = row.latest if number is None else row.revisions.filter(number=number).first()
         if revision is None:
             raise exceptions.ValidationError({"revision": ["the job has no such revision"]})
-        approve_revision(revision, actor=self.actor, now=self.now)
+        approve_revision(revision, actor=self.actor, now=self.now, reason=body["reason"])
         return self._status(id)
 
     def _status(self, slug: str) -> Response:

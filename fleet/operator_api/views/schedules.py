@@ -1,0 +1,97 @@
+"""Schedules: when and where, switched on and off, and what they will do."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from fleet.flow.manifests import local_zone
+from fleet.models import Schedule
+from fleet.operations.schedules import (
+    delete_schedule,
+    disable_schedule,
+    enable_schedule,
+    save_schedule,
+)
+from fleet.operator_api.filters import ScheduleFilters
+from fleet.operator_api.previews import count_of, preview_of
+from fleet.operator_api.resource import Rights
+from fleet.operator_api.shapes.jobs import NoBody
+from fleet.operator_api.shapes.schedules import DisableBody, PreviewOut
+from fleet.operator_api.views.manifests import Manifests
+from fleet.rules.manifest import parse_schedule
+from fleet.rules.problems import Problem
+
+_VIEW = ("fleet.view_schedule",)
+_SWITCH = ("fleet.change_schedule", "fleet.fire_schedule")
+
+
+class Schedules(Manifests):
+    """When jobs run, and where."""
+
+    queryset = Schedule.objects.select_related("job")
+    filterset_class = ScheduleFilters
+    right_to_add = "fleet.add_schedule"
+    rights: ClassVar[Rights] = {
+        "list": _VIEW,
+        "retrieve": _VIEW,
+        "create": ("fleet.add_schedule",),
+        "update": ("fleet.change_schedule",),
+        "partial_update": ("fleet.change_schedule",),
+        "destroy": ("fleet.delete_schedule",),
+        "preview": _VIEW,
+        "enable": _SWITCH,
+        "disable": _SWITCH,
+    }
+
+    def save(self, document: object, *, must_be_new: bool) -> Schedule:
+        """Store the schedule; it is armed and looked at at once."""
+        return save_schedule(document, actor=self.actor, now=self.now, must_be_new=must_be_new)
+
+    def remove(self, row: Schedule) -> None:
+        """Delete the schedule; its executions stay."""
+        delete_schedule(row, actor=self.actor, now=self.now)
+
+    def document_of(self, row: Schedule) -> Mapping[str, Any]:
+        """Return the stored manifest."""
+        manifest: dict[str, Any] = row.manifest
+        return manifest
+
+    def warnings_of(self, document: object) -> Iterable[Problem]:
+        """Return what is kept without effect."""
+        return parse_schedule(document, local=local_zone()).warnings
+
+    @extend_schema(
+        summary="The next fires of a schedule",
+        responses=PreviewOut,
+        parameters=[OpenApiParameter("count", int, description="1 to 50, by default 5")],
+        filters=False,
+    )
+    @action(detail=True, pagination_class=None)
+    def preview(self, request: Request, id: str) -> Response:
+        """Answer when it fires next, in its zone and in UTC; also while it is disabled."""
+        count = count_of(request.query_params.get("count"))
+        return Response(preview_of(self.row(id), count=count, now=self.now))
+
+    @extend_schema(summary="Switch a schedule on")
+    @action(detail=True, methods=["post"])
+    def enable(self, request: Request, id: str) -> Response:
+        """Let it fire; what fell due meanwhile is not caught up. Twice is once."""
+        self.read(NoBody)
+        enable_schedule(self.row(id), actor=self.actor, now=self.now)
+        return self.retrieve(request, id)
+
+    @extend_schema(summary="Switch a schedule off", request=DisableBody)
+    @action(detail=True, methods=["post"])
+    def disable(self, request: Request, id: str) -> Response:
+        """Let it fire no more; `cascade` revokes its job, `cascade_kill` also stops what runs."""
+        body = self.read(DisableBody)
+        if body["cascade"] or body["cascade_kill"]:
+            self.require("fleet.change_job", "fleet.revoke_job")
+        if body["cascade_kill"]:
+            self.require("fleet.kill_execution")
+        disable_schedule(self.row(id), actor=self.actor, now=self.now, **body)
+        return self.retrieve(request, id)
