@@ -1,7 +1,7 @@
 """How the queue is: what was seen of it, and the verdict on that."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -159,3 +159,10 @@ def missing(runners: Sequence[SeenRunner]) -> list[SeenRunner]:
             for other in runners
         )
     ]
+
+
+def document(health: QueueHealth) -> dict[str, object]:
+    """Return the report as plain values, times as datetimes, for JSON."""
+    found: dict[str, object] = asdict(health)
+    found["runners"] = [{**asdict(one), "is_alive": one.is_alive} for one in health.runners]
+    return found
