@@ -112,11 +112,10 @@ class Work:
             running = list(self._running.values())
         return [(run, chunk) for run in running for chunk in run.output.live()]
 
-    def has_news(self) -> bool:
-        """Whether there is something that the server should hear soon."""
+    def has_live(self) -> bool:
+        """Whether a piece of output waits to be sent."""
         with self._lock:
-            live = any(run.output.has_live() for run in self._running.values())
-            return bool(self._started) or live
+            return any(run.output.has_live() for run in self._running.values())
 
     def running(self) -> int:
         """How many commands run."""

@@ -1,0 +1,7 @@
+"""`python -m fleet.agent`."""
+
+import sys
+
+from fleet.agent.cli import main
+
+sys.exit(main())
