@@ -139,19 +139,16 @@ class CommandRun:
             except OSError as error:
                 return NotStarted(Outcome.REFUSED, f"the journal cannot be written: {error}")
             self._attempt, self._code_page = attempt, place.code_page
+            began = (self._clock.require_now(), self._clock.steady())
             self.output = Output(self.command.script.max_output, after=self.output)
             try:
                 running = Attempt(self.command, place, self.output, self._gate)
             except OSError as error:
                 return AttemptEnd(Outcome.REFUSED, None, f"it could not be started: {error}")
-        self._note_start(attempt)
-        return running
-
-    def _note_start(self, attempt: int) -> None:
-        now = self._clock.require_now()
         if self._started_at is None:
-            self._started_at, self._started_mark = now, self._clock.steady()
-        self._on_started(self.command, attempt, now)
+            self._started_at, self._started_mark = began
+        self._on_started(self.command, attempt, began[0])
+        return running
 
     def _decide(self, not_before: datetime | None) -> waiting.Step:
         now = self._clock.now()
