@@ -1,22 +1,15 @@
 """What each list can be narrowed by: these names and no others."""
 
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
 
 from fleet.models import Agent, AgentState, Group, Job, Origin, Schedule, Shape, Stream
-from fleet.operator_api.filter_fields import (
-    LONGEST,
-    FlagFilter,
-    InstantFilter,
-    PcFilter,
-    SlugFilter,
-    StrictForm,
-)
+from fleet.operator_api.filter_fields import PcFilter, SlugFilter
 from fleet.rules.command_states import FAILURES, TERMINAL, CommandState
 from fleet.rules.execution_states import ExecutionState
+from scheduler.api.filter_fields import LONGEST, Filters, FlagFilter, InstantFilter
 
 _STATES = [(state.value, state.value) for state in CommandState]
 _OUTCOMES = [(state.value, state.value) for state in sorted(TERMINAL)]
@@ -24,20 +17,6 @@ _EXECUTIONS = [(state.value, state.value) for state in ExecutionState]
 _ONLINE = [("online", "online"), ("offline", "offline")]
 # The original's words: a failure is a run that went wrong, not one that never began.
 _STATUS = [("success", "success"), ("failure", "failure")]
-
-
-class Filters(filters.FilterSet):
-    """The base of all filters."""
-
-    class Meta:
-        form = StrictForm
-
-    @property
-    def now(self) -> datetime:
-        """The moment of this request."""
-        request: Any = self.request
-        now: datetime = request.parser_context["view"].now
-        return now
 
 
 class NameFilters(Filters):

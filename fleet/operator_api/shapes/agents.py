@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from fleet.models import Agent
-from fleet.operator_api.shapes.fields import Moment, StrictText
 from fleet.rules.liveness import is_alive
+from scheduler.api.fields import Moment, StrictText
 from scheduler.api.strict import StrictSerializer
 
 

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from fleet.flow.tallies import Standing
 from fleet.models import Command, Execution, Result
-from fleet.operator_api.shapes.fields import Moment
+from scheduler.api.fields import Moment
 
 
 class TallyOut(serializers.Serializer[Any]):

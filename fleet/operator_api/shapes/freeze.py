@@ -6,8 +6,8 @@ from typing import Any
 from rest_framework import serializers
 
 from fleet.models import Freeze
-from fleet.operator_api.shapes.fields import Moment
 from fleet.rules.freeze import FreezeState
+from scheduler.api.fields import Moment
 
 
 class FreezeOut(serializers.Serializer[Any]):

@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from fleet.operator_api.shapes.fields import Moment, StrictFlag, StrictNumber, StrictText
+from scheduler.api.fields import Moment, StrictFlag, StrictNumber, StrictText
 from scheduler.api.strict import StrictSerializer
 
 MOST_REASON = 1_000
