@@ -11,6 +11,10 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
+from fleet.flow.signing import SigningKeyError, server_signer
+from fleet.models import ServerIdentity
+from scheduler.engine import inspection
+
 Key = tuple[str, str]
 
 
@@ -54,7 +58,7 @@ def status_of(parts: dict[str, Verdict]) -> int:
 def readiness() -> dict[str, Verdict]:
     """Return the verdict on each part; those behind a failed database are unknown."""
     parts = {"database": _verdict(_ask_database)}
-    behind = {"migrations": _ask_migrations}
+    behind = {"migrations": _ask_migrations, "keys": _ask_keys, "runner": _ask_runner}
     for name, ask in behind.items():
         answers = parts["database"] is Verdict.OK
         parts[name] = _verdict(ask) if answers else Verdict.UNKNOWN
@@ -64,7 +68,7 @@ def readiness() -> dict[str, Verdict]:
 def _verdict(ask: Callable[[], Verdict]) -> Verdict:
     try:
         return ask()
-    except django.db.Error:
+    except (django.db.Error, SigningKeyError):
         return Verdict.FAILED
 
 
@@ -79,6 +83,22 @@ def _ask_migrations() -> Verdict:
     """Whether every migration of this release is applied; a newer database is fine."""
     applied = MigrationRecorder(connection).applied_migrations()
     return Verdict.OK if _migrations_of_this_release() <= applied.keys() else Verdict.FAILED
+
+
+def _ask_keys() -> Verdict:
+    """Whether the server can sign what it hands out; the key is made with the first hand-out."""
+    if ServerIdentity.objects.exists():
+        server_signer()
+    return Verdict.OK
+
+
+def _ask_runner() -> Verdict:
+    """Whether somebody runs tasks: without it the site works and the freeze button, too."""
+    try:
+        alive = any(runner.is_alive for runner in inspection.runners())
+    except django.db.Error:
+        alive = False
+    return Verdict.OK if alive else Verdict.DEGRADED
 
 
 @lru_cache(maxsize=1)

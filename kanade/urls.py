@@ -4,13 +4,14 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
-from kanade import documentation, health
+from kanade import documentation, health, metrics
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include("fleet.operator_api.urls")),
     path("api/schema/", documentation.schema, name="schema"),
     path("api/docs/", documentation.docs, name="docs"),
