@@ -90,11 +90,19 @@ def _picks(execution: Execution, plan: StoredPlan, *, most: int, now: datetime) 
         case Chosen(agents):
             return [_Pick(agent, 0) for agent in agents]
         case DueAgents(limit):
-            free = most if limit is None else max(0, min(most, limit - execution.planned))
             due = due_rows(execution.schedule_id, execution.job_id, now)
-            return [_Pick(agent, 0) for agent in due.values_list("agent_id", flat=True)[:free]]
-        case WholeTarget() | LiveMembers():
+            room = _room(execution, limit, most)
+            return [_Pick(agent, 0) for agent in due.values_list("agent_id", flat=True)[:room]]
+        case LiveMembers(limit):
+            room = _room(execution, limit, most)
+            return _picks_of_target(execution, plan, most=room, now=now)
+        case WholeTarget():
             return _picks_of_target(execution, plan, most=most, now=now)
+
+
+def _room(execution: Execution, limit: int | None, most: int) -> int:
+    """How many more may be picked at once, if `limit` is the execution's own."""
+    return most if limit is None else max(0, min(most, limit - execution.planned))
 
 
 def _picks_of_target(

@@ -38,7 +38,9 @@ class WholeTarget:
 
 @dataclass(frozen=True, slots=True)
 class LiveMembers:
-    """Every live member on which the job is not open."""
+    """Live members on which the job is not open, at most `limit`."""
+
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +202,8 @@ def _selection(selection: Selection) -> dict[str, Any]:
             return {"from": "agents", "agents": list(agents)}
         case WholeTarget(skip_in_flight):
             return {"from": "target", "skip_in_flight": skip_in_flight}
-        case LiveMembers():
-            return {"from": "alive"}
+        case LiveMembers(limit):
+            return {"from": "alive", "limit": limit}
         case DueAgents(limit):
             return {"from": "due", "limit": limit}
 
@@ -211,7 +213,7 @@ def _read_selection(kept: dict[str, Any]) -> Selection:
         case "agents":
             return Chosen(tuple(kept["agents"]))
         case "alive":
-            return LiveMembers()
+            return LiveMembers(kept["limit"])
         case "due":
             return DueAgents(kept["limit"])
         case _:

@@ -7,8 +7,9 @@ caller's business, and so is acting on the answer.
 
 from fleet.rules.firing.decision import Decision, Dispatch, Skip, decide, explain, stops_early
 from fleet.rules.firing.facts import Candidate, JobFacts, Snapshot
+from fleet.rules.firing.looking import Look, next_look
 from fleet.rules.firing.reasons import IGNORED_BY_HAND, ORDER, Gate, Reason
-from fleet.rules.firing.standing import Standing, standing
+from fleet.rules.firing.standing import Standing, standing, standings
 
 __all__ = [
     "IGNORED_BY_HAND",
@@ -18,12 +19,15 @@ __all__ = [
     "Dispatch",
     "Gate",
     "JobFacts",
+    "Look",
     "Reason",
     "Skip",
     "Snapshot",
     "Standing",
     "decide",
     "explain",
+    "next_look",
     "standing",
+    "standings",
     "stops_early",
 ]
