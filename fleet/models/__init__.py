@@ -8,6 +8,7 @@ from fleet.models.freezes import Freeze
 from fleet.models.groups import Group, Membership
 from fleet.models.ids import new_id
 from fleet.models.jobs import Job, JobRevision
+from fleet.models.request_keys import RequestKey
 from fleet.models.results import Output, OutputChunk, Result, Stream
 from fleet.models.schedules import (
     Evaluation,
@@ -41,6 +42,7 @@ __all__ = [
     "Origin",
     "Output",
     "OutputChunk",
+    "RequestKey",
     "Result",
     "Schedule",
     "ScheduleAgent",

@@ -17,10 +17,11 @@ class Resource(AnyResource):
     """The base of the fleet's views."""
 
     def document(self) -> dict[str, Any]:
-        """Return the body of a request that carries a manifest."""
-        if not isinstance(self.request.data, dict):
+        """Return the body of a request that carries a manifest; no body at all is none."""
+        data = self.request.data if self.request.stream or self.request.data else None
+        if not isinstance(data, dict):
             raise exceptions.ParseError("send one JSON object")
-        return self.request.data
+        return data
 
     def translated(self, error: Exception) -> Exception:
         """Return the HTTP error for a refusal of the fleet."""
