@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from fleet.admin.cells import last_seen
 from fleet.models import Agent, AgentState, Command, Job, Result, ScheduleAgent
 from fleet.rules.presence import presence
-from fleet.rules.spans import span_words
+from scheduler.rules.spans import span_words
 
 MOST_OPEN = 50
 MOST_RESULTS = 25

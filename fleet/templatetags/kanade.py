@@ -13,7 +13,7 @@ from django.utils.html import format_html, format_html_join
 from fleet.rules import charts
 from fleet.rules.charts import Count, Part
 from fleet.rules.looks import Look, look_of, words_of
-from fleet.rules.spans import duration_words, relative
+from scheduler.rules.spans import duration_words, relative
 
 register = template.Library()
 NOTHING = "\N{EN DASH}"
