@@ -141,7 +141,7 @@ def change_queue(
     most_running: int | None = None,
 ) -> None:
     """Pause, resume or limit a queue; what is None stays. A limit of 0 takes the limit away."""
-    require_name(name, "a queue", LONGEST_QUEUE)
+    require_name(name, "queue", LONGEST_QUEUE)
     with transaction.atomic():
         queue, _ = Queue.objects.get_or_create(name=name)
         before: dict[str, object] = {

@@ -19,7 +19,11 @@ LOWEST_PRIORITY, HIGHEST_PRIORITY = -100, 100
 
 
 class OrderError(ValueError):
-    """A request that makes no sense; the message says what would."""
+    """A request that makes no sense; the message says what would, `field` which argument it is."""
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +60,20 @@ def make_order(
     """Check the arguments of a request; raise OrderError or another ValueError."""
     recurrence = require_recurrence(cron, tz=tz, day_rule=day_rule, now=now) if cron else None
     if cron is not None and recurrence is None:
-        raise OrderError("a cron expression is not empty; leave it out for a task that runs once")
+        raise OrderError(
+            "a cron expression is not empty; leave it out for a task that runs once", "cron"
+        )
     if recurrence is not None and key is None:
-        raise OrderError("a recurring task needs a key, or each start would add another one")
+        raise OrderError("a recurring task needs a key, or each start would add another one", "key")
     if run_on_startup and recurrence is None:
-        raise OrderError("run_on_startup is for recurring tasks; give a cron or leave it out")
+        raise OrderError(
+            "run_on_startup is for recurring tasks; give a cron or leave it out", "run_on_startup"
+        )
     if retry is not None and not isinstance(retry, Retry):
-        raise OrderError(f"retry is a Retry, not {retry!r:.40}")
+        raise OrderError(f"retry is a Retry, not {retry!r:.40}", "retry")
     wanted = Wanted(
         input=require_storable(input, "the input"),
-        queue=require_name(queue, "a queue", LONGEST_QUEUE),
+        queue=require_name(queue, "queue", LONGEST_QUEUE),
         priority=_priority(priority),
         retry=retry,
         recurrence=recurrence,
@@ -75,7 +83,7 @@ def make_order(
         coalesce=coalesce,
     )
     return Order(
-        kind=require_name(kind, "a kind", LONGEST_KIND),
+        kind=require_name(kind, "kind", LONGEST_KIND),
         key=None if key is None else _key(key),
         wanted=wanted,
         depends_on=distinct(depends_on),
@@ -91,16 +99,18 @@ def require_recurrence(cron: str, *, tz: str, day_rule: str, now: datetime) -> R
     return Recurrence(cron, tz, day_rule)
 
 
-def require_name(text: object, what: str, most: int) -> str:
+def require_name(text: object, field: str, most: int) -> str:
     """Return the name; raise OrderError unless it is a clean text of 1 to `most` characters."""
     if not isinstance(text, str) or not 1 <= len(text) <= most:
-        raise OrderError(f"{what} is named by 1 to {most} characters, not {text!r:.60}")
+        raise OrderError(f"a {field} is named by 1 to {most} characters, not {text!r:.60}", field)
     return require_clean(text)
 
 
 def _key(key: object) -> str:
     if not isinstance(key, str) or len(key) > LONGEST_KEY:
-        raise OrderError(f"a key is a text of at most {LONGEST_KEY} characters, not {key!r:.60}")
+        raise OrderError(
+            f"a key is a text of at most {LONGEST_KEY} characters, not {key!r:.60}", "key"
+        )
     return require_clean(key)
 
 
@@ -112,7 +122,8 @@ def _priority(priority: object) -> int:
     ):
         raise OrderError(
             f"a priority is a whole number from {LOWEST_PRIORITY} to {HIGHEST_PRIORITY}, "
-            f"not {priority!r:.40}"
+            f"not {priority!r:.40}",
+            "priority",
         )
     return priority
 
@@ -121,14 +132,15 @@ def _misfire(misfire: str) -> Misfire:
     try:
         return Misfire(misfire)
     except ValueError as error:
-        raise OrderError(f"misfire is skip, once or all, not {misfire!r:.40}") from error
+        message = f"misfire is skip, once or all, not {misfire!r:.40}"
+        raise OrderError(message, "misfire") from error
 
 
 def _moment(
     at: datetime | None, after: timedelta | float | None, *, now: datetime
 ) -> datetime | None:
     if at is not None and after is not None:
-        raise OrderError("give a time (at) or a delay (after), not both")
+        raise OrderError("give a time (at) or a delay (after), not both", "after")
     if after is None:
         require_moment(at, "at")
         return at
@@ -136,6 +148,7 @@ def _moment(
         delay = after if isinstance(after, timedelta) else timedelta(seconds=after)
         moment = now + delay
     except (TypeError, ValueError, OverflowError) as error:
-        raise OrderError(f"a delay is a timedelta or seconds, not {after!r:.40}") from error
+        message = f"a delay is a timedelta or seconds, not {after!r:.40}"
+        raise OrderError(message, "after") from error
     require_moment(moment, "now + after")
     return moment
