@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest
-from django.urls import reverse
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
 from django.utils import timezone
 
 from fleet.flow.freeze import read_freeze
+from kanade.dashboard import dashboard
 
 # Each section of the navigation with its models, in reading order, and their icons.
 SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
@@ -16,6 +20,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         "Watch",
         (
             ("fleet.execution", "execution"),
+            ("fleet.command", "runner"),
             ("fleet.result", "result"),
             ("fleet.agent", "agent"),
         ),
@@ -68,6 +73,24 @@ class KanadeAdminSite(AdminSite):
         context["sections"] = sections(context["available_apps"], request.path)
         context["home_path"] = reverse("admin:index", current_app=self.name)
         return context
+
+    def get_urls(self) -> list[Any]:
+        """Return the admin's addresses and that of the front page's living part."""
+        live = path("dashboard/", self.admin_view(self.dashboard_view), name="dashboard")
+        return [live, *super().get_urls()]
+
+    def index(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """Show the front page: how the fleet is."""
+        return super().index(request, {**dashboard(request), **(extra_context or {})})
+
+    def dashboard_view(self, request: HttpRequest) -> HttpResponse:
+        """Show the part of the front page that renews itself."""
+        context = dashboard(request)
+        if context["overview"] is None:
+            raise PermissionDenied
+        return render(request, "kanade/dashboard_live.html", context)
 
 
 def sections(apps: list[Mapping[str, Any]], path: str) -> list[dict[str, object]]:

@@ -7,9 +7,10 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 
-from fleet.admin import cells
+from fleet.admin import agent_verbs, cells
 from fleet.admin.agent_page import agent_page
 from fleet.admin.base import ReadOnlyAdmin, now_of
+from fleet.admin.verbs import VerbAdmin
 from fleet.models import Agent, AgentState, Group
 from fleet.rules.liveness import ALIVE_FOR
 from fleet.rules.presence import STALE_FOR, Presence
@@ -65,9 +66,10 @@ class GroupFilter(admin.SimpleListFilter):
 
 
 @admin.register(Agent)
-class AgentAdmin(ReadOnlyAdmin[Agent]):
+class AgentAdmin(VerbAdmin[Agent], ReadOnlyAdmin[Agent]):
     """The fleet, PC by PC."""
 
+    verbs = agent_verbs.VERBS
     list_filter = (PresenceFilter, ("state", admin.ChoicesFieldListFilter), GroupFilter)
     search_fields = ("name_fold",)
     search_help_text = "A part of the name, or the whole uuid."
@@ -133,7 +135,11 @@ class AgentAdmin(ReadOnlyAdmin[Agent]):
     ) -> HttpResponse:
         """Show the PC's page."""
         agent = self.get_visible(request, object_id)
-        context = {"title": agent.name, "page": agent_page(agent, now=now_of(request))}
+        context = {
+            "title": agent.name,
+            "page": agent_page(agent, now=now_of(request)),
+            "verbs": self.buttons(request, agent),
+        }
         return self.page(request, "kanade/agent.html", agent, context)
 
     def live_view(self, request: HttpRequest, object_id: int) -> HttpResponse:

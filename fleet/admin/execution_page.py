@@ -7,7 +7,7 @@ from django.core.paginator import Page
 
 from fleet.admin.cells import parts_of
 from fleet.admin.paging import CappedPaginator
-from fleet.admin.tallies import tallies_of, word_of
+from fleet.flow.tallies import tallies_of, word_of
 from fleet.models import Command, Execution, Result, Wave
 from fleet.rules.charts import Part
 from fleet.rules.command_states import FAILURES, CommandState

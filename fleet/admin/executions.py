@@ -8,10 +8,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 
-from fleet.admin import cells
+from fleet.admin import cells, execution_verbs
 from fleet.admin.base import ReadOnlyAdmin, now_of
 from fleet.admin.execution_page import execution_page
-from fleet.admin.tallies import Standing, standings_of
+from fleet.admin.verbs import VerbAdmin
+from fleet.flow.tallies import Standing, standings_of
 from fleet.models import Execution
 from fleet.templatetags.kanade import ago, pill, words
 
@@ -32,9 +33,10 @@ class ExecutionList(ChangeList):
 
 
 @admin.register(Execution)
-class ExecutionAdmin(ReadOnlyAdmin[Execution]):
+class ExecutionAdmin(VerbAdmin[Execution], ReadOnlyAdmin[Execution]):
     """Executions, the newest first."""
 
+    verbs = execution_verbs.VERBS
     list_per_page = 25
     list_filter = (
         ("state", admin.ChoicesFieldListFilter),
@@ -119,7 +121,8 @@ class ExecutionAdmin(ReadOnlyAdmin[Execution]):
         execution = self.get_visible(request, object_id)
         page = execution_page(execution, request.GET.dict())
         title = f"{execution.job.slug} {words(page.word)}"
-        context = {"title": title, "subtitle": None, "page": page}
+        buttons = self.buttons(request, execution)
+        context = {"title": title, "subtitle": None, "page": page, "verbs": buttons}
         return self.page(request, template, execution, context)
 
 

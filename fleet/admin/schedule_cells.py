@@ -1,0 +1,112 @@
+"""The columns of the list of schedules."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.utils.html import format_html
+
+from fleet.admin.cells import link, short
+from fleet.admin.schedule_check import fire_of
+from fleet.admin.schedule_page import Row
+from fleet.flow.manifests import local_zone
+from fleet.models import Schedule
+from fleet.rules.plain_words import target_words, when_words
+from fleet.rules.preview import diagnostics
+from fleet.rules.when import Calendar
+from fleet.templatetags.kanade import NOTHING, ago, badges, moment, pill
+
+ROW = "_kanade_row"
+
+
+def columns(now: datetime) -> list[Any]:
+    """The columns for a list that is drawn at `now`."""
+    return [ident, job, says, means, next_fire, _last_look(now), last_day, _notes(now)]
+
+
+def row_of(schedule: Schedule) -> Row:
+    """What the list has read about this schedule."""
+    row: Row = schedule.__dict__[ROW]
+    return row
+
+
+@admin.display(description="id", ordering="slug")
+def ident(schedule: Schedule) -> str:
+    """The id, with a mark where it is switched off."""
+    return schedule.slug
+
+
+@admin.display(description="job")
+def job(schedule: Schedule) -> str:
+    """The job, as a link."""
+    return link("admin:fleet_job_overview", schedule.job_id, schedule.job.slug)
+
+
+@admin.display(description="when")
+def says(schedule: Schedule) -> str:
+    """The `when` as a sentence."""
+    manifest = row_of(schedule).manifest
+    return short(when_words(manifest.when)) if manifest else pill("failed", "cannot be read")
+
+
+@admin.display(description="where")
+def means(schedule: Schedule) -> str:
+    """Whom it means."""
+    manifest = row_of(schedule).manifest
+    return target_words(manifest.target, manifest.rollout) if manifest else NOTHING
+
+
+@admin.display(description="next fire")
+def next_fire(schedule: Schedule) -> str:
+    """The next time by the clock, for the viewer and in the schedule's own zone."""
+    manifest = row_of(schedule).manifest
+    if manifest is None or not schedule.enabled:
+        return NOTHING
+    if not isinstance(manifest.when, Calendar):
+        return "looks every minute"
+    if schedule.next_fire_at is None:
+        return "never again"
+    fire = fire_of(schedule.next_fire_at, manifest.zone(local_zone()))
+    return format_html(
+        '{}<br><span class="utc">{}</span>', moment(schedule.next_fire_at), fire.in_zone
+    )
+
+
+def _last_look(now: datetime) -> Callable[[Schedule], str]:
+    @admin.display(description="last look")
+    def last_look(schedule: Schedule) -> str:
+        if not schedule.enabled:
+            return pill("disabled")
+        evaluation = row_of(schedule).evaluation
+        if evaluation is None:
+            return NOTHING
+        return format_html("{} {}", pill(evaluation.reason), ago(evaluation.since, now))
+
+    return last_look
+
+
+@admin.display(description="24 h")
+def last_day(schedule: Schedule) -> str:
+    """How its runs of the last day ended."""
+    ended = row_of(schedule).ended
+    if not ended.ok and not ended.bad:
+        return NOTHING
+    bad = pill("failed", f"{ended.bad} failed") if ended.bad else ""
+    return format_html("{} {}", pill("succeeded", f"{ended.ok} ok"), bad)
+
+
+def _notes(now: datetime) -> Callable[[Schedule], str]:
+    @admin.display(description="notes")
+    def notes(schedule: Schedule) -> str:
+        manifest = row_of(schedule).manifest
+        if manifest is None:
+            return badges([short(row_of(schedule).problem)])
+        found = list(diagnostics(manifest, now=now, local=local_zone()))
+        if schedule.job.revoked_at is not None:
+            found.append("its job is revoked")
+        if schedule.targets_dirty_at is not None:
+            found.append("its target is being computed")
+        return badges([short(note, 60) for note in found])
+
+    return notes
