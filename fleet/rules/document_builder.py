@@ -64,7 +64,7 @@ class Builder:
         self._check(event, path)
         value = self._value_of(event, path)
         if top is None:
-            self.value = value
+            self.value, self.line = value, line_of(event)
         elif isinstance(top.value, list):
             top.value.append(value)
         else:
