@@ -5,6 +5,7 @@ from scheduler.rules.interruptions import Interrupted
 from scheduler.rules.misfire import Misfire
 from scheduler.rules.outcomes import Row
 from scheduler.rules.requests import Existing
+from scheduler.rules.standing import Standing
 from scheduler.rules.states import Reason, TaskState
 
 
@@ -54,4 +55,23 @@ def interrupted_of(task: Task) -> Interrupted:
         rerun_not_before=task.rerun_not_before,
         cancelling=task.cancelling,
         waits_for=task.waits_for,
+    )
+
+
+def standing_of(task: Task) -> Standing:
+    """Return the facts about a task that its words are made of."""
+    return Standing(
+        state=TaskState(task.state),
+        reason=task.reason,
+        due_at=task.due_at,
+        waits_for=task.waits_for,
+        retry_count=task.retry_count,
+        retry_times=task.retry_times,
+        started_at=task.started_at,
+        ended_at=task.ended_at,
+        body_started=task.body_started,
+        suspect=task.suspect,
+        cancelling=task.cancelling,
+        rerun=task.rerun,
+        hook_to_run=task.hook_run is not None,
     )

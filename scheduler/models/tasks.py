@@ -57,6 +57,21 @@ class TaskQuerySet(QuerySet["Task"]):
         """Those that a runner may take, in the order in which they are taken."""
         return self.filter(ready=True, due_at__lte=moment).order_by("-priority", "due_at", "id")
 
+    def in_phase(self, phase: Phase, now: datetime) -> Self:
+        """Those of which `Task.phase` says this word."""
+        later = Q(due_at__gt=now)
+        match phase:
+            case Phase.WAITING:
+                return self.filter(WAITING)
+            case Phase.DUE:
+                return self.filter(Q(ready=True) | PENDING & Q(ready=False, due_at__lte=now))
+            case Phase.RETRYING:
+                return self.filter(PENDING & later, retry_count__gt=0)
+            case Phase.SCHEDULED:
+                return self.filter(PENDING & later, retry_count=0)
+            case _:
+                return self.filter(state=phase.value)
+
     def last_issued(self) -> int:
         """The highest id that was ever given to a task, pruned ones included."""
         with connection.cursor() as cursor:
