@@ -68,6 +68,14 @@ class ExecutionOut(serializers.Serializer[Any]):
         return standing
 
 
+class RunOut(ExecutionOut):
+    """An execution that somebody has just started."""
+
+    deduplicated = serializers.BooleanField(
+        help_text="An earlier request with the same Idempotency-Key had started it."
+    )
+
+
 class WaveOut(serializers.Serializer[Any]):
     """A part of an execution with a time of its own."""
 

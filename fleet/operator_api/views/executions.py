@@ -1,24 +1,34 @@
 """Executions: how far they are, and their commands."""
 
+from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.flow.tallies import Standing, standings_of, tallies_of, word_of
+from fleet.flow.tallies import standings_of
 from fleet.models import Command, Execution, Result
+from fleet.operations.approving import approve_execution
+from fleet.operations.repeating import run_again
+from fleet.operations.stopping import kill_execution
 from fleet.operator_api.addresses import row_of_id
 from fleet.operator_api.filters import CommandFilters, ExecutionFilters
 from fleet.operator_api.resource import Resource, Rights
+from fleet.operator_api.runs import KEY_PARAMETER, RunsAllowed, answer_run, whole
 from fleet.operator_api.shapes.executions import (
     CommandOut,
     ExecutionOut,
     ExecutionWithCommandsOut,
+    RunOut,
     WaveOut,
 )
+from fleet.operator_api.shapes.jobs import ReasonBody
+from fleet.operator_api.shapes.schedules import FireBody
 
+_VIEW = ("fleet.view_execution",)
 EXECUTIONS = Execution.objects.select_related("job", "revision").defer("revision__manifest")
 
 
@@ -31,8 +41,11 @@ class Executions(Resource):
     serializer_class = ExecutionOut
     filterset_class = ExecutionFilters
     rights: ClassVar[Rights] = {
-        "list": ("fleet.view_execution",),
-        "retrieve": ("fleet.view_execution", "fleet.view_command"),
+        "list": _VIEW,
+        "retrieve": (*_VIEW, "fleet.view_command"),
+        "kill": (*_VIEW, "fleet.kill_execution"),
+        "approve": (*_VIEW, "fleet.approve_job"),
+        "retry": (*_VIEW, "fleet.view_job", "fleet.run_job"),
     }
 
     @extend_schema(summary="List executions, newest first")
@@ -46,10 +59,42 @@ class Executions(Resource):
     def retrieve(self, request: Request, id: UUID) -> Response:
         """Answer an execution, its waves and a page of its commands (`?state=`, `?pc=`)."""
         execution = self.execution(id)
-        body = dict(one(execution))
+        body = dict(whole(execution))
         body["waves"] = WaveOut(execution.waves.all(), many=True).data
         body["commands"] = self._commands(execution)
         return Response(body)
+
+    @extend_schema(summary="Stop an execution", request=ReasonBody)
+    @action(detail=True, methods=["post"])
+    def kill(self, request: Request, id: UUID) -> Response:
+        """Cancel what waits and have the PCs stop what runs; 409 where it is over."""
+        body = self.read(ReasonBody)
+        kill_execution(self.execution(id), actor=self.actor, now=self.now, **body)
+        return Response(whole(self.execution(id)))
+
+    @extend_schema(summary="Let an execution start that waits for it", request=ReasonBody)
+    @action(detail=True, methods=["post"])
+    def approve(self, request: Request, id: UUID) -> Response:
+        """Start it as a second person; 403 for who asked for it."""
+        body = self.read(ReasonBody)
+        approve_execution(self.execution(id), actor=self.actor, now=self.now, **body)
+        return Response(whole(self.execution(id)))
+
+    @extend_schema(
+        summary="Run again where it failed",
+        request=FireBody,
+        responses={201: RunOut},
+        parameters=[KEY_PARAMETER],
+    )
+    @action(detail=True, methods=["post"], throttle_classes=[RunsAllowed])
+    def retry(self, request: Request, id: UUID) -> Response:
+        """Run the job's current revision on the PCs where it failed, as a new execution."""
+        body = self.read(FireBody)
+        if body["override_freeze"]:
+            self.require("fleet.override_freeze")
+        execution = self.execution(id)
+        again = partial(run_again, execution, actor=self.actor, now=self.now, **body)
+        return answer_run(self, body, again)
 
     def execution(self, key: UUID) -> Execution:
         """Return the execution that the address names."""
@@ -80,10 +125,3 @@ _COMMAND_COLUMNS = (
     "agent__name",
     "agent__uuid",
 )
-
-
-def one(execution: Execution) -> Any:
-    """Return the answer for one execution, its commands counted whatever their number."""
-    counted = tallies_of([execution])[execution.pk]
-    standing = Standing(word_of(execution, counted), counted)
-    return ExecutionOut(execution, context={"standings": {execution.pk: standing}}).data

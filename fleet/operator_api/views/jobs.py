@@ -1,6 +1,7 @@
 """Jobs: what to run, and running it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
@@ -17,8 +18,9 @@ from fleet.operations.running import run_job
 from fleet.operations.stopping import kill_job
 from fleet.operator_api.filters import JobFilters
 from fleet.operator_api.resource import Rights
+from fleet.operator_api.runs import KEY_PARAMETER, RunsAllowed, answer_run
+from fleet.operator_api.shapes.executions import RunOut
 from fleet.operator_api.shapes.jobs import ApproveBody, JobStatusOut, ReasonBody, RunBody
-from fleet.operator_api.views.executions import one
 from fleet.operator_api.views.manifests import Manifests
 from fleet.rules.manifest import parse_job
 from fleet.rules.problems import Problem
@@ -75,14 +77,20 @@ class Jobs(Manifests):
         """Answer which revision runs, and what of the job is under way."""
         return self._status(id)
 
-    @action(detail=True, methods=["post"])
+    @extend_schema(
+        summary="Run a job now",
+        request=RunBody,
+        responses={201: RunOut},
+        parameters=[KEY_PARAMETER],
+    )
+    @action(detail=True, methods=["post"], throttle_classes=[RunsAllowed])
     def exec(self, request: Request, id: str) -> Response:
         """Run the job now on a target; 409 while the fleet is frozen, unless overridden."""
         body = self.read(RunBody)
         if body["override_freeze"]:
             self.require("fleet.override_freeze")
-        execution = run_job(self.row(id), actor=self.actor, now=self.now, **body)
-        return Response(one(execution), status=201)
+        run = partial(run_job, self.row(id), actor=self.actor, now=self.now, **body)
+        return answer_run(self, body, run)
 
     @action(detail=True, methods=["post"])
     def kill(self, request: Request, id: str) -> Response:

@@ -1,6 +1,7 @@
 """Schedules: when and where, switched on and off, and what they will do."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -10,6 +11,7 @@ from rest_framework.response import Response
 
 from fleet.flow.manifests import local_zone
 from fleet.models import Schedule
+from fleet.operations.firing import fire_schedule
 from fleet.operations.schedules import (
     delete_schedule,
     disable_schedule,
@@ -19,8 +21,10 @@ from fleet.operations.schedules import (
 from fleet.operator_api.filters import ScheduleFilters
 from fleet.operator_api.previews import count_of, preview_of
 from fleet.operator_api.resource import Rights
+from fleet.operator_api.runs import KEY_PARAMETER, RunsAllowed, answer_run
+from fleet.operator_api.shapes.executions import RunOut
 from fleet.operator_api.shapes.jobs import NoBody
-from fleet.operator_api.shapes.schedules import DisableBody, PreviewOut
+from fleet.operator_api.shapes.schedules import DisableBody, FireBody, PreviewOut
 from fleet.operator_api.views.manifests import Manifests
 from fleet.rules.manifest import parse_schedule
 from fleet.rules.problems import Problem
@@ -45,6 +49,7 @@ class Schedules(Manifests):
         "preview": _VIEW,
         "enable": _SWITCH,
         "disable": _SWITCH,
+        "fire": (*_VIEW, "fleet.fire_schedule"),
     }
 
     def save(self, document: object, *, must_be_new: bool) -> Schedule:
@@ -95,3 +100,18 @@ class Schedules(Manifests):
             self.require("fleet.kill_execution")
         disable_schedule(self.row(id), actor=self.actor, now=self.now, **body)
         return self.retrieve(request, id)
+
+    @extend_schema(
+        summary="Fire a schedule now",
+        request=FireBody,
+        responses={201: RunOut},
+        parameters=[KEY_PARAMETER],
+    )
+    @action(detail=True, methods=["post"], throttle_classes=[RunsAllowed])
+    def fire(self, request: Request, id: str) -> Response:
+        """Dispatch its target now, whatever its window, period and cooldown say."""
+        body = self.read(FireBody)
+        if body["override_freeze"]:
+            self.require("fleet.override_freeze")
+        fire = partial(fire_schedule, self.row(id), actor=self.actor, now=self.now, **body)
+        return answer_run(self, body, fire)

@@ -7,7 +7,15 @@ import pytest
 from fleet.models import Execution, Result, Wave
 from fleet.rules.command_states import CommandState
 from fleet.rules.execution_states import ExecutionState
-from tests.fleet.make import NOW, make_agent, make_command, make_execution, make_job, make_schedule
+from tests.fleet.make import (
+    NOW,
+    make_agent,
+    make_command,
+    make_execution,
+    make_job,
+    make_schedule,
+    revise,
+)
 from tests.fleet.operator_api.callers import Caller, errors, make_user, ok
 
 pytestmark = pytest.mark.django_db
@@ -174,3 +182,52 @@ def test_a_list_reads_no_manifest(viewer: Caller) -> None:
 
     assert body["reason"] == "why"
     assert "script" not in str(body)
+
+
+def test_an_execution_is_stopped_once() -> None:
+    operator = Caller(make_user("operator"))
+    execution = make_execution(planned=1)
+    make_command(execution=execution)
+    address = f"executions/{execution.pk}/kill/"
+
+    body = ok(operator.post(address, {"reason": "wrong target"}))
+
+    assert (body["state"], body["counts"]["cancelled"]) == ("cancelled", 1)
+    assert "wrong target" in body["end_reason"]
+    assert operator.post(address).status_code == 409
+
+
+def test_an_execution_runs_again_where_it_failed() -> None:
+    operator = Caller(make_user("operator"))
+    execution = make_execution(planned=2)
+    make_command(make_agent("good"), execution=execution, state=CommandState.SUCCEEDED)
+    make_command(make_agent("bad"), execution=execution, state=CommandState.FAILED)
+
+    body = ok(operator.post(f"executions/{execution.pk}/retry/", {"reason": "again"}), 201)
+
+    commands = ok(operator.get(f"executions/{body['id']}/"))["commands"]["results"]
+    assert [command["pc"] for command in commands] == ["bad"]
+    assert operator.post(f"executions/{body['id']}/retry/").status_code == 409
+
+
+def test_a_second_person_lets_an_execution_start() -> None:
+    author = make_user("operator")
+    make_user("approver")
+    make_agent("pc-1")
+    job = make_job("patch")
+    revise(job, version="2", require_approval=True)
+    waiting = ok(Caller(author).post("jobs/patch/exec/", {"target": {"all": True}}), 201)
+    assert waiting["state"] == "awaiting_approval"
+    address = f"executions/{waiting['id']}/approve/"
+
+    assert Caller(author).post(address).status_code == 403
+    admin = Caller(make_user("fleet-admin"))
+    assert ok(admin.post(address))["state"] == "live"
+    assert admin.post(address).status_code == 409
+
+
+@pytest.mark.parametrize("verb", ["kill", "approve", "retry"])
+def test_verbs_of_an_unknown_execution_are_not_found(verb: str) -> None:
+    admin = Caller(make_user("fleet-admin"))
+
+    assert admin.post(f"executions/{uuid.uuid4()}/{verb}/").status_code == 404
