@@ -112,7 +112,7 @@ def release_slots(commands: Iterable[Command]) -> None:
     """Free the slots of `max_concurrent` that these commands held, and call who waits for them."""
     freed = Counter(command.job_id for command in commands if command.holds_slot)
     for job_id, count in sorted(freed.items()):
-        jobs = Job.objects.filter(pk=job_id)
+        jobs = Job.everything.filter(pk=job_id)
         if not jobs.filter(slots_taken__gte=count).update(slots_taken=F("slots_taken") - count):
             # Never below none: the sweep counts again and finds what is missing.
             jobs.update(slots_taken=0)

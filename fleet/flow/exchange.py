@@ -1,0 +1,156 @@
+"""One exchange with an agent, from its news to what it is told.
+
+An exchange without news writes the agent's presence and nothing else, and takes no lock.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db.models import F, Q
+
+from fleet.flow.callers import Caller, find_caller
+from fleet.flow.collect import collect
+from fleet.flow.deliver import Delivery, deliver
+from fleet.flow.freeze import read_freeze
+from fleet.flow.progress import note_progress
+from fleet.models import Agent, AgentPresence, AgentState, Command, ScheduleAgent
+from fleet.rules.command_states import HELD, CommandState
+from fleet.rules.facts import read_facts
+from fleet.rules.freeze import FreezeState
+from fleet.rules.reports import Report
+from fleet.rules.sessions import REFUSED, Standing, judge, next_epoch
+from fleet.rules.verdicts import Verdict
+
+# A stranger's visits are written down this often at most.
+RIVAL_NOTED_EVERY = timedelta(minutes=1)
+MOST_SKEW = timedelta(days=36_500)
+_MOST_STRANGE = 64
+_S = CommandState
+_ASKED = frozenset({_S.QUEUED, _S.HANDED_OUT})
+# A command that the server has ended by itself is stopped where an agent still has it.
+_VOID = frozenset({_S.CANCELLED, _S.SKIPPED, _S.EXPIRED})
+_OPEN = [state.value for state in CommandState if state in HELD | {_S.QUEUED}]
+
+
+class NotThisAgentError(Exception):
+    """Another machine, or an older start of this one, presents the identity."""
+
+    def __init__(self, standing: Standing) -> None:
+        super().__init__(standing.value)
+        self.standing = standing
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the agent is told. Envelopes are JSON-like; `more` = come again at once."""
+
+    epoch: int
+    verdicts: dict[str, Verdict]
+    kill: list[str]
+    freeze: FreezeState
+    envelopes: list[dict[str, object]] = field(default_factory=list)
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Matters:
+    """What there is between the server and the agent's open commands."""
+
+    kill: list[str] = field(default_factory=list)
+    unknown: frozenset[UUID] = frozenset()
+    is_asked: bool = False
+
+
+def exchange(caller: Caller, report: Report, *, most_bytes: int, now: datetime) -> Answer:
+    """Take the news, hand out what may go; NotThisAgentError changes nothing of the agent.
+
+    `most_bytes` is how much room the reply has for commands.
+    """
+    caller, standing, epoch = _recognised(caller, report, now)
+    agent_id = caller.agent.pk
+    if standing is not Standing.BELATED:
+        _note_presence(caller, report, now)
+    verdicts = collect(agent_id, report.results, now=now)
+    unknown = note_progress(agent_id, report.started, report.output, now=now)
+    matters = _Matters()
+    if caller.has_commands or report.in_hand:
+        matters = _matters(agent_id, report)
+    told = dict.fromkeys(unknown | matters.unknown, Verdict.UNKNOWN) | verdicts
+    words = {str(command): verdict for command, verdict in told.items()}
+    strange = {name[:_MOST_STRANGE]: Verdict.UNKNOWN for name in report.strange}
+    # Nobody reads the reply to an old message, so nothing goes out with it.
+    may_get = matters.is_asked and standing is not Standing.BELATED
+    if may_get and caller.agent.state == AgentState.ACTIVE:
+        given = deliver(agent_id, in_hand=report.in_hand, most_bytes=most_bytes, now=now)
+    else:
+        given = Delivery(read_freeze(now))
+    return Answer(epoch, strange | words, matters.kill, given.freeze, given.envelopes, given.more)
+
+
+def _recognised(caller: Caller, report: Report, now: datetime) -> tuple[Caller, Standing, int]:
+    """Return the caller, what its exchange is, and its epoch from now on."""
+    while True:
+        known = caller.session
+        standing = judge(known, report.greeting)
+        if standing in REFUSED:
+            _note_rival(caller.agent, report, now)
+            raise NotThisAgentError(standing)
+        if standing is not Standing.STARTS:
+            return caller, standing, known.epoch
+        epoch = next_epoch(known, report.greeting)
+        mine = Agent.objects.filter(pk=caller.agent.pk, epoch=known.epoch)
+        if mine.update(epoch=epoch, boot_id=report.greeting.boot_id):
+            return caller, standing, epoch
+        # Another start of the agent was faster: it is known now.
+        found = find_caller(caller.agent.uuid_text)
+        if found is None:
+            raise NotThisAgentError(Standing.OUTDATED)
+        caller = found
+
+
+def _note_rival(agent: Agent, report: Report, now: datetime) -> None:
+    """Keep who else presents this identity, for an operator to see; the agent is untouched."""
+    fingerprint = report.greeting.fingerprint
+    recently = agent.rival_seen_at is not None and now - agent.rival_seen_at < RIVAL_NOTED_EVERY
+    if recently and agent.rival_fingerprint == fingerprint:
+        return
+    Agent.objects.filter(pk=agent.pk).update(rival_fingerprint=fingerprint, rival_seen_at=now)
+
+
+def _note_presence(caller: Caller, report: Report, now: datetime) -> None:
+    agent_id, seq = caller.agent.pk, report.greeting.seq
+    AgentPresence.objects.filter(pk=agent_id).update(
+        last_seen_at=now, seq=seq, skew_ms=_skew_ms(report.sent_at, now)
+    )
+    if report.facts is not None:
+        facts = read_facts(report.facts)
+        if (facts.document, facts.zone) != (caller.agent.facts, caller.agent.zone):
+            Agent.objects.filter(pk=agent_id).update(facts=facts.document, zone=facts.zone)
+    if caller.is_parked:
+        # It is back: what was put aside while it was silent is due as it was.
+        parked = ScheduleAgent.objects.filter(agent=agent_id, parked_due_at__isnull=False)
+        parked.update(due_at=F("parked_due_at"), parked_due_at=None)
+
+
+def _skew_ms(sent_at: datetime | None, now: datetime) -> int:
+    if sent_at is None:
+        return 0
+    skew = max(-MOST_SKEW, min(sent_at - now, MOST_SKEW))
+    return skew // timedelta(milliseconds=1)
+
+
+def _matters(agent_id: int, report: Report) -> _Matters:
+    concerned = Q(state__in=_OPEN) | Q(pk__in=report.in_hand)
+    rows = Command.objects.filter(concerned, agent=agent_id).values_list(
+        "pk", "state", "kill_requested_at"
+    )
+    kill, found, is_asked = [], set(), False
+    for pk, written, kill_requested_at in rows:
+        state = CommandState(written)
+        found.add(pk)
+        stopped = state in HELD and kill_requested_at is not None
+        if stopped or (state in _VOID and pk in report.holding):
+            kill.append(str(pk))
+        is_asked = is_asked or (state in _ASKED and pk not in report.in_hand)
+    return _Matters(kill, report.holding - found, is_asked)
