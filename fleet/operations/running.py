@@ -1,6 +1,7 @@
 """Run a job now, on whom a person names."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -37,52 +38,65 @@ def run_job(
     They have until `deadline` (such as `4h`, or an instant; seven days without one) to start it.
     A job that requires approval waits for a second person. Invalid, Conflict, Frozen, NotFound.
     """
-    wanted = valid(parse_target, target)
-    given = dict(params or {})
+    wish = _Wish(valid(parse_target, target), deadline, reason, override_freeze, dict(params or {}))
     with transaction.atomic():
-        found = _existing(job)
-        revision = runnable_revision(found)
-        manifest = job_manifest(revision)
-        problems = [
-            *_nobody(wanted),
-            *param_problems(manifest.execute.params, given),
-            *reason_problems(reason, override_freeze=override_freeze),
-        ]
-        deadline_at = _deadline(deadline, now, problems)
-        if problems:
-            raise Invalid(problems)
+        plan = _plan(_existing(job), wish, actor=actor, now=now)
         require_thaw(now, override_freeze=override_freeze)
-        plan = DispatchPlan(
-            revision=revision,
-            origin=Origin.MANUAL,
-            actor=actor.name,
-            actor_id=actor.user_id,
-            target=wanted,
-            reason=reason,
-            override_freeze=override_freeze,
-            needs_approval=manifest.require_approval,
-            deadline_at=deadline_at,
-            params=given,
-        )
         execution = dispatched(plan, now=now)
-        record_act(
-            actor,
-            "run",
-            object_kind="job",
-            object_id=found.slug,
-            after={"execution": str(execution.pk), **_what(plan)},
-            reason=reason,
-            now=now,
-        )
+        _record(execution, plan, actor=actor, now=now)
     return execution
 
 
-def _what(plan: DispatchPlan) -> dict[str, object]:
-    return {
-        "version": plan.revision.version,
-        "target": write_target(plan.target),
-        "override_freeze": plan.override_freeze,
-    }
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    target: Target
+    deadline: str | None
+    reason: str
+    override_freeze: bool
+    params: dict[str, str]
+
+
+def _plan(job: Job, wish: _Wish, *, actor: Actor, now: datetime) -> DispatchPlan:
+    """The plan of a run; Invalid names everything that is wrong with the wish."""
+    revision = runnable_revision(job)
+    manifest = job_manifest(revision)
+    problems = [
+        *_nobody(wish.target),
+        *param_problems(manifest.execute.params, wish.params),
+        *reason_problems(wish.reason, override_freeze=wish.override_freeze),
+    ]
+    deadline_at = _deadline(wish.deadline, now, problems)
+    if problems:
+        raise Invalid(problems)
+    return DispatchPlan(
+        revision=revision,
+        origin=Origin.MANUAL,
+        actor=actor.name,
+        actor_id=actor.user_id,
+        target=wish.target,
+        reason=wish.reason,
+        override_freeze=wish.override_freeze,
+        needs_approval=manifest.require_approval,
+        deadline_at=deadline_at,
+        params=wish.params,
+    )
+
+
+def _record(execution: Execution, plan: DispatchPlan, *, actor: Actor, now: datetime) -> None:
+    record_act(
+        actor,
+        "run",
+        object_kind="job",
+        object_id=plan.revision.job.slug,
+        after={
+            "execution": str(execution.pk),
+            "version": plan.revision.version,
+            "target": write_target(plan.target),
+            "override_freeze": plan.override_freeze,
+        },
+        reason=plan.reason,
+        now=now,
+    )
 
 
 def dispatched(plan: DispatchPlan, *, now: datetime) -> Execution:

@@ -58,7 +58,9 @@ def shown(value: object) -> str:
     """The value for an error text: in double quotes, printable, and never long."""
     text = value if isinstance(value, str) else str(value)
     cut = text[:_SHOWN_LENGTH] + ("…" if len(text) > _SHOWN_LENGTH else "")
-    return '"' + "".join(char if char.isprintable() else repr(char)[1:-1] for char in cut) + '"'
+    if not cut.isprintable():
+        cut = "".join(char if char.isprintable() else repr(char)[1:-1] for char in cut)
+    return f'"{cut}"'
 
 
 def dotted(path: str, key: str) -> str:

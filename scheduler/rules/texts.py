@@ -4,11 +4,14 @@ People and programs are told to correct a bad text; a PC's text is cleaned item 
 one poisoned result never blocks those behind it.
 """
 
+import re
 import unicodedata
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # Printable only by moving other characters about: shown as escapes.
 BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# NUL, controls (category Cc) but for tab and line ends, halves of surrogate pairs.
+_BAD = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class TextError(ValueError):
@@ -17,14 +20,15 @@ class TextError(ValueError):
 
 def problem_of(text: str) -> str | None:
     """Return what is wrong with a text from a person, or None."""
-    for position, char in enumerate(text):
-        if char == "\0":
-            return f"has a NUL character at position {position}; remove it"
-        if "\ud800" <= char <= "\udfff":
-            return f"has half a surrogate pair at position {position}; send valid Unicode"
-        if unicodedata.category(char) == "Cc" and char not in "\n\r\t":
-            return f"has the control character U+{ord(char):04X} at position {position}; remove it"
-    return None
+    found = _BAD.search(text)
+    if found is None:
+        return None
+    char, position = found[0], found.start()
+    if char == "\0":
+        return f"has a NUL character at position {position}; remove it"
+    if "\ud800" <= char <= "\udfff":
+        return f"has half a surrogate pair at position {position}; send valid Unicode"
+    return f"has the control character U+{ord(char):04X} at position {position}; remove it"
 
 
 def require_clean(text: str) -> str:
