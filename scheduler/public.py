@@ -49,7 +49,7 @@ __all__ = [
     "PermanentError",
     "QueueHealth",
     "Retry",
-    "TaskStateError",
+    "TaskBuilder", "TaskStateError",
     "UnknownKindError",
     "cancel",
     "kind",

@@ -13,6 +13,7 @@ from django.db import transaction
 from scheduler.engine import dependents
 from scheduler.engine.facts import row_of
 from scheduler.engine.hooks import HookCall, wants_attempt_hook, wants_failed_hook
+from scheduler.engine.success import end_quickly
 from scheduler.models import Dependency, Run, Task
 from scheduler.rules.claims import Claim, Ending
 from scheduler.rules.columns import Changes
@@ -49,7 +50,8 @@ def finish(endings: Sequence[Ending], *, runner_name: str, now: datetime) -> Fin
     """Write how bodies ended. Those that lost their lease are reported, and change nothing."""
     report = Finished()
     with transaction.atomic():
-        ends = list(_decide(endings, report, runner_name=runner_name, now=now))
+        others = end_quickly(endings, runner_name=runner_name, now=now)
+        ends = list(_decide(others, report, runner_name=runner_name, now=now)) if others else []
         Run.objects.bulk_create([end.run for end in ends if end.run is not None])
         _write(ends, now=now)
         closed = [end.ending.claim.task_id for end in ends if _is_over(end.transition)]
@@ -63,7 +65,8 @@ def finish(endings: Sequence[Ending], *, runner_name: str, now: datetime) -> Fin
             },
             now=now,
         )
-    report.done = [end.ending.claim for end in ends]
+    lost = {claim.task_id for claim in report.lost}
+    report.done = [one.claim for one in endings if one.claim.task_id not in lost]
     report.hooks = [
         HookCall(end.ending.claim.task_id, end.ending.claim.token, end.run.pk)
         for end in ends

@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from unittest.mock import patch
 
+from scheduler.engine import hooks
 from scheduler.engine.claim import Wish, claim, promote
-from scheduler.engine.execute import execute
+from scheduler.engine.execute import call_hook, execute
 from scheduler.engine.finish import Finished, finish
+from scheduler.engine.sift import sift
 from scheduler.models import Run, Runner, Task
 from scheduler.registry import REGISTRY, Handler, Hook, Kind
 from scheduler.rules.claims import Claim, Ending
@@ -21,7 +24,9 @@ from tests.clock import ManualClock
 @contextmanager
 def only_kinds(*kinds: Kind) -> Iterator[None]:
     """Let the registry know these kinds and nothing else."""
-    with patch.multiple(REGISTRY, kinds={kind.name: kind for kind in kinds}, declared={}, pruners={}):
+    with patch.multiple(
+        REGISTRY, kinds={kind.name: kind for kind in kinds}, declared={}, pruners={}
+    ):
         yield
 
 
@@ -44,9 +49,9 @@ class Worker:
         return Wish(runner_id=self.runner.pk, limit=limit, kinds=kinds)
 
     def claim(self, limit: int = 100) -> list[Claim]:
-        """Claim what is due now."""
+        """Claim what is due now and is to run."""
         promote(now=self.clock.now)
-        return claim(self.wish(limit), now=self.clock.now)
+        return sift(claim(self.wish(limit), now=self.clock.now), now=self.clock.now)
 
     def claim_one(self) -> Claim:
         """Claim the one task that is due."""
@@ -61,6 +66,22 @@ class Worker:
     def fail(self, held: Claim, error: str = "boom", *, permanent: bool = False) -> Finished:
         """Finish a claim as failed."""
         return self.end(held, Failed(error, permanent=permanent))
+
+    def call_hooks(self, report: Finished) -> None:
+        """Call the hooks of what was just finished, as the runner does after the commit."""
+        for call in report.hooks:
+            call_hook(partial(hooks.prepare, call))
+            hooks.settled(call, now=self.clock.now)
+
+    def end_and_call_hooks(self, held: Claim, ended: Ended | None = None) -> None:
+        """Finish a claim, then call its hook."""
+        self.call_hooks(self.end(held, ended))
+
+    def run_due_and_hooks(self, limit: int = 100) -> int:
+        """Claim what is due, run and finish it, call the hooks; return how many bodies ran."""
+        endings = [execute(held, self.clock) for held in self.claim(limit)]
+        self.call_hooks(finish(endings, runner_name=self.runner.name, now=self.clock.now))
+        return len(endings)
 
     def run_due(self, limit: int = 100) -> int:
         """Claim what is due, run the bodies, finish them; return how many."""
