@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import F
 
 from fleet.flow.closing import close_all, give_up
-from fleet.flow.joining import count_in
+from fleet.flow.targets import count_in, count_out
 from fleet.flow.wakes import wake
 from fleet.models import Agent, AgentState, Command
 from fleet.operations.credentials import LONG_AGO
@@ -49,6 +49,7 @@ def revoke_agent(agent: Agent, *, actor: Actor, now: datetime, reason: str = "")
         waiting, held = commands.filter(state__in=WAITING), commands.filter(state__in=HELD)
         close_all(waiting, CommandState.CANCELLED, reason=AGENT_REVOKED, now=now)
         give_up(held, reason=AGENT_REVOKED, now=now)
+        count_out(agent)
         wake([agent.pk])
         after = {"state": AgentState.REVOKED.value}
         _note(actor, "revoke", agent, reason=reason, now=now, after=after)
