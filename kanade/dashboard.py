@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.http import HttpRequest
@@ -12,7 +13,9 @@ from fleet.flow.overview import Overview, overview
 from fleet.flow.tallies import standings_of
 from fleet.rules.charts import Count, Part
 from fleet.rules.presence import Presence
-from scheduler.rules.spans import relative
+from scheduler.public import queue_health
+from scheduler.rules.health import LATE, QueueHealth, Verdict
+from scheduler.rules.spans import relative, span_words
 
 # What a person must hold to see the figures at all.
 NEEDED = "fleet.view_schedule"
@@ -27,19 +30,32 @@ class Problem:
     is_grave: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number about the queue, and the list behind it."""
+
+    word: str
+    value: str
+    query: str = ""
+    tone: str = ""
+
+
 def dashboard(request: HttpRequest) -> dict[str, Any]:
     """What the front page shows to this person; nothing but the frame without the right."""
     if not request.user.has_perm(NEEDED):
         return {"overview": None}
     now = timezone.now()
     seen = overview(now)
-    problems = list(problems_of(seen))
+    queue = queue_health(now)
+    problems = list(problems_of(seen, queue))
     standings = standings_of(seen.executions)
     return {
         "now": now,
         "overview": seen,
         "problems": problems,
         "verdict": verdict(problems),
+        "queue": queue,
+        "figures": list(figures_of(queue)),
         "pcs": pc_parts(seen),
         "all_pcs": sum(seen.pcs.values()),
         "hours": [
@@ -57,8 +73,13 @@ def verdict(problems: list[Problem]) -> str:
     return "warn" if problems else "ok"
 
 
-def problems_of(seen: Overview) -> Iterator[Problem]:
+def problems_of(seen: Overview, queue: QueueHealth) -> Iterator[Problem]:
     """Everything that needs a look, the gravest first."""
+    yield from _halted(seen, queue)
+    yield from _waiting_for_people(seen)
+
+
+def _halted(seen: Overview, queue: QueueHealth) -> Iterator[Problem]:
     if seen.freeze.unreadable is not None:
         yield Problem("the freeze cannot be read", _list("freeze"), is_grave=True)
     elif seen.freeze.frozen:
@@ -66,6 +87,12 @@ def problems_of(seen: Overview) -> Iterator[Problem]:
     if seen.schedules and not seen.is_ticking:
         when = relative(seen.last_tick_at, now=seen.now) if seen.last_tick_at else "never"
         yield Problem(f"no runner ticks (last: {when})", _list("schedule"), is_grave=True)
+    if queue.verdict is not Verdict.OK:
+        is_down = queue.verdict is Verdict.DOWN
+        yield Problem(f"the queue is {queue.verdict}", "#d-queue", is_grave=is_down)
+
+
+def _waiting_for_people(seen: Overview) -> Iterator[Problem]:
     if seen.troubles:
         yield Problem(
             _many(len(seen.troubles), "schedule needs", "schedules need") + " a look",
@@ -78,6 +105,25 @@ def problems_of(seen: Overview) -> Iterator[Problem]:
         if seen.pcs.get(state):
             count = _many(seen.pcs[state], "PC", "PCs")
             yield Problem(f"{count} {word}", f"{_list('agent')}?state__exact={state}")
+
+
+def figures_of(queue: QueueHealth) -> Iterator[Figure]:
+    """The numbers about the queue, each with the list behind it."""
+
+    def of(word: str, value: int, state: str, tone: str = "", name: str = "") -> Figure:
+        more = "+" if (name or state) in queue.capped else ""
+        return Figure(word, f"{value}{more}", f"?state={state}", tone if value else "")
+
+    yield of("waiting", queue.waiting, "waiting")
+    yield of("due", queue.due, "due")
+    yield of("running", queue.running, "running", "run")
+    age = queue.oldest_due_age_s
+    late = age is not None and age > LATE.total_seconds()
+    oldest = span_words(timedelta(seconds=age)) if age is not None else "none"
+    yield Figure("oldest due", oldest, "?state=due", "bad" if late else "")
+    yield of("expired leases", len(queue.expired_leases), "running", "bad")
+    yield of("quarantined", queue.quarantined, "quarantined", "bad")
+    yield of("failed, 24 h", queue.failed_runs_24h, "failed", "bad", "failed_runs_24h")
 
 
 def pc_parts(seen: Overview) -> list[Part]:

@@ -1,6 +1,6 @@
 """The admin site: its sections, what every page knows, and its front page."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -54,6 +54,16 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ),
 )
 OTHER_ICON = "more"
+# Where the model's own name reads badly.
+NAMES = {
+    "fleet.freeze": "Freeze",
+    "fleet.apitoken": "API tokens",
+    "auth.group": "Roles",
+    "scheduler.auditentry": "Audit",
+}
+# Reached from other pages.
+HIDDEN = frozenset({"fleet.jobrevision"})
+HIDDEN_APPS = frozenset({"django_celery_beat"})
 
 
 class KanadeAdminSite(AdminSite):
@@ -99,17 +109,24 @@ def sections(apps: list[Mapping[str, Any]], path: str) -> list[dict[str, object]
         f"{app['app_label']}.{model['object_name'].lower()}": model
         for app in apps
         for model in app["models"]
-        if model["admin_url"]
+        if model["admin_url"] and app["app_label"] not in HIDDEN_APPS
     }
     found = []
     for name, wanted in SECTIONS:
-        known = [(models.pop(label), icon) for label, icon in wanted if label in models]
+        known = [
+            ({**models[label], "name": NAMES.get(label, models[label]["name"])}, icon)
+            for label, icon in wanted
+            if label in models
+        ]
         found.append(section(name, known, path))
-    rest = [(model, OTHER_ICON) for model in models.values()]
+    placed = {label for _, wanted in SECTIONS for label, _ in wanted} | HIDDEN
+    rest = [(model, OTHER_ICON) for label, model in models.items() if label not in placed]
     return [part for part in (*found, section("More", rest, path)) if part["entries"]]
 
 
-def section(name: str, models: list[tuple[Mapping[str, Any], str]], path: str) -> dict[str, object]:
+def section(
+    name: str, models: Sequence[tuple[Mapping[str, Any], str]], path: str
+) -> dict[str, object]:
     """One section: its heading and its links."""
     return {
         "name": name,

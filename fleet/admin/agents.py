@@ -9,7 +9,7 @@ from django.utils.html import format_html
 
 from fleet.admin import agent_verbs, cells
 from fleet.admin.agent_page import agent_page
-from fleet.admin.base import ReadOnlyAdmin, now_of
+from fleet.admin.base import ReadOnlyAdmin, WordsFilter, now_of
 from fleet.admin.verbs import VerbAdmin
 from fleet.models import Agent, AgentState, Group
 from fleet.rules.liveness import ALIVE_FOR
@@ -70,7 +70,7 @@ class AgentAdmin(VerbAdmin[Agent], ReadOnlyAdmin[Agent]):
     """The fleet, PC by PC."""
 
     verbs = agent_verbs.VERBS
-    list_filter = (PresenceFilter, ("state", admin.ChoicesFieldListFilter), GroupFilter)
+    list_filter = (PresenceFilter, ("state", WordsFilter), GroupFilter)
     search_fields = ("name_fold",)
     search_help_text = "A part of the name, or the whole uuid."
     lookups: ClassVar[frozenset[str]] = frozenset({"presence", "state__exact", "group"})

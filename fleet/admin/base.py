@@ -12,6 +12,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 
 from fleet.admin.paging import CappedPaginator
+from fleet.rules.looks import words_of
 
 M = TypeVar("M", bound=Model)
 
@@ -33,12 +34,21 @@ class FleetAdmin(admin.ModelAdmin[M]):
     list_max_show_all = 50
     sortable_by: ClassVar[tuple[str, ...]] = ()
     view_on_site = False
+    # Counting each choice of a filter would read the whole table.
+    show_facets = admin.ShowFacets.NEVER
     # The query parameters that a list takes; every other one is turned away.
     lookups: ClassVar[frozenset[str]] = frozenset()
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Answer whether a list may be narrowed by `lookup`: only what is named here."""
         return lookup in self.lookups
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Show the list under its own name."""
+        title = str(self.opts.verbose_name_plural).capitalize()
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> Any:
         """Write nothing: the verb has written the audit entry."""
@@ -100,6 +110,15 @@ class FleetAdmin(admin.ModelAdmin[M]):
         """The address of a page of ours, for signed-in staff."""
         name = f"{self.opts.app_label}_{self.opts.model_name}_{page}"
         return path(route, self.admin_site.admin_view(view), name=name)  # type: ignore[no-any-return]  # Django's path is overloaded for Any
+
+
+class WordsFilter(admin.ChoicesFieldListFilter):
+    """The choices of a state, as people read them."""
+
+    def choices(self, changelist: Any) -> Any:
+        """Return the choices with words for what is stored."""
+        for choice in super().choices(changelist):
+            yield {**choice, "display": words_of(str(choice["display"]))}
 
 
 class ReadOnlyAdmin(FleetAdmin[M]):

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from fleet.admin import cells
-from fleet.admin.base import now_of
+from fleet.admin.base import WordsFilter, now_of
 from fleet.admin.runs import RunAdmin
 from fleet.models import Command
 from fleet.templatetags.kanade import NOTHING, ago, pill
@@ -17,7 +17,7 @@ from fleet.templatetags.kanade import NOTHING, ago, pill
 class CommandAdmin(RunAdmin[Command]):
     """One row for each PC of each execution."""
 
-    list_filter = (("state", admin.ChoicesFieldListFilter),)
+    list_filter = (("state", WordsFilter),)
     list_select_related = ("agent", "job", "revision")
     lookups: ClassVar[frozenset[str]] = frozenset(
         {"state__exact", "agent_id", "job_id", "execution_id"}

@@ -10,7 +10,7 @@ from fleet.admin.paging import CappedPaginator
 from fleet.flow.tallies import tallies_of, word_of
 from fleet.models import Command, Execution, Result, Wave
 from fleet.rules.charts import Part
-from fleet.rules.command_states import FAILURES, CommandState
+from fleet.rules.command_states import CommandState
 from fleet.rules.execution_states import OPEN_EXECUTIONS, ExecutionState, Tally
 
 PCS_ON_A_PAGE = 100
@@ -72,9 +72,3 @@ def execution_page(execution: Execution, query: Mapping[str, str]) -> ExecutionP
         is_over=ExecutionState(execution.state) not in OPEN_EXECUTIONS,
         has_failed=counted.failed > 0,
     )
-
-
-def failed_pcs(execution: Execution) -> list[str]:
-    """The uuids of the PCs on which it failed, for another run."""
-    failed = execution.commands.filter(state__in=[state.value for state in FAILURES])
-    return [str(uuid) for uuid in failed.values_list("agent__uuid_text", flat=True)]

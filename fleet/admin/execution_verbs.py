@@ -5,14 +5,13 @@ from typing import Any
 from django import forms
 from django.urls import reverse
 
-from fleet.admin.execution_page import failed_pcs
 from fleet.admin.verbs import Call, Done, ReasonForm, Verb
 from fleet.models import Execution
 from fleet.operations.approving import approve_execution
-from fleet.operations.running import run_job
+from fleet.operations.repeating import run_again
 from fleet.operations.stopping import kill_execution
 from fleet.rules.execution_states import OPEN_EXECUTIONS, ExecutionState
-from fleet.rules.refusals import Conflict, NotAllowed
+from fleet.rules.refusals import NotAllowed
 
 MAY_OVERRIDE = "fleet.override_freeze"
 
@@ -46,19 +45,15 @@ def _kill(call: Call[Execution]) -> Done:
 
 
 def _run_again(call: Call[Execution]) -> Done:
-    pcs = failed_pcs(call.obj)
-    if not pcs:
-        raise Conflict("it failed on no PC")
-    execution = run_job(
-        call.obj.job,
-        target={"pcs": pcs},
+    execution = run_again(
+        call.obj,
         actor=call.actor,
         now=call.now,
         reason=call.data["reason"],
         override_freeze=overrides(call),
     )
     url = reverse("admin:fleet_execution_change", args=[execution.pk])
-    return Done(f"Runs again on {len(pcs)} PCs.", url)
+    return Done("It runs again where it failed.", url)
 
 
 def _approve(call: Call[Execution]) -> Done:

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 
 from fleet.admin import cells, execution_verbs
-from fleet.admin.base import ReadOnlyAdmin, now_of
+from fleet.admin.base import ReadOnlyAdmin, WordsFilter, now_of
 from fleet.admin.execution_page import execution_page
 from fleet.admin.verbs import VerbAdmin
 from fleet.flow.tallies import Standing, standings_of
@@ -39,8 +39,8 @@ class ExecutionAdmin(VerbAdmin[Execution], ReadOnlyAdmin[Execution]):
     verbs = execution_verbs.VERBS
     list_per_page = 25
     list_filter = (
-        ("state", admin.ChoicesFieldListFilter),
-        ("origin", admin.ChoicesFieldListFilter),
+        ("state", WordsFilter),
+        ("origin", WordsFilter),
     )
     list_select_related = ("job", "revision")
     lookups: ClassVar[frozenset[str]] = frozenset(

@@ -4,7 +4,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.utils.functional import cached_property
 
-MOST_COUNTED = 10_000
+from fleet.templatetags.kanade import MOST_COUNTED
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's is not generic at run time

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 
 from fleet.admin import cells
-from fleet.admin.base import now_of
+from fleet.admin.base import WordsFilter, now_of
 from fleet.admin.runs import RunAdmin
 from fleet.models import Agent, Job, Result
 from fleet.templatetags.kanade import NOTHING, ago, duration, pill
@@ -21,7 +21,7 @@ DELETED = "deleted"
 class ResultAdmin(RunAdmin[Result]):
     """What the PCs reported."""
 
-    list_filter = (("outcome", admin.ChoicesFieldListFilter), "late")
+    list_filter = (("outcome", WordsFilter), "late")
     lookups: ClassVar[frozenset[str]] = frozenset(
         {"outcome__exact", "late__exact", "job_id", "agent_id", "execution_id", "schedule_id"}
     )

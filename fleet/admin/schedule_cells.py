@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.utils.html import format_html
 
-from fleet.admin.cells import link, short
+from fleet.admin.cells import short
 from fleet.admin.schedule_check import fire_of
 from fleet.admin.schedule_page import Row
 from fleet.flow.manifests import local_zone
@@ -22,7 +22,7 @@ ROW = "_kanade_row"
 
 def columns(now: datetime) -> list[Any]:
     """The columns for a list that is drawn at `now`."""
-    return [ident, job, says, means, next_fire, _last_look(now), last_day, _notes(now)]
+    return [ident, says, next_fire, _last_look(now), last_day, _notes(now)]
 
 
 def row_of(schedule: Schedule) -> Row:
@@ -33,28 +33,21 @@ def row_of(schedule: Schedule) -> Row:
 
 @admin.display(description="id", ordering="slug")
 def ident(schedule: Schedule) -> str:
-    """The id, with a mark where it is switched off."""
-    return schedule.slug
+    """The id, and the job under it."""
+    return format_html('{}<br><span class="utc">runs {}</span>', schedule.slug, schedule.job.slug)
 
 
-@admin.display(description="job")
-def job(schedule: Schedule) -> str:
-    """The job, as a link."""
-    return link("admin:fleet_job_overview", schedule.job_id, schedule.job.slug)
-
-
-@admin.display(description="when")
+@admin.display(description="when and where")
 def says(schedule: Schedule) -> str:
-    """The `when` as a sentence."""
+    """The `when` as a sentence, and whom it means."""
     manifest = row_of(schedule).manifest
-    return short(when_words(manifest.when)) if manifest else pill("failed", "cannot be read")
-
-
-@admin.display(description="where")
-def means(schedule: Schedule) -> str:
-    """Whom it means."""
-    manifest = row_of(schedule).manifest
-    return target_words(manifest.target, manifest.rollout) if manifest else NOTHING
+    if manifest is None:
+        return pill("failed", "cannot be read")
+    return format_html(
+        '{}<br><span class="utc">{}</span>',
+        short(when_words(manifest.when)),
+        target_words(manifest.target, manifest.rollout),
+    )
 
 
 @admin.display(description="next fire")

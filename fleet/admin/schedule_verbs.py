@@ -1,10 +1,26 @@
 """What people do to schedules: switch them on and off, fire one now."""
 
+from django.urls import reverse
+
+from fleet.admin.execution_verbs import OverrideForm, overrides
 from fleet.admin.verbs import Call, Done, Verb
 from fleet.models import Schedule
+from fleet.operations.firing import fire_schedule
 from fleet.operations.schedules import disable_schedule, enable_schedule
 
 FIRE = ("fleet.view_schedule", "fleet.fire_schedule")
+
+
+def _fire(call: Call[Schedule]) -> Done:
+    execution = fire_schedule(
+        call.obj,
+        actor=call.actor,
+        now=call.now,
+        reason=call.data["reason"],
+        override_freeze=overrides(call),
+    )
+    url = reverse("admin:fleet_execution_change", args=[execution.pk])
+    return Done(f"{call.obj.slug} is fired.", url)
 
 
 def _enable(call: Call[Schedule]) -> Done:
@@ -30,6 +46,15 @@ def _disable_and_kill(call: Call[Schedule]) -> Done:
 
 
 VERBS: tuple[Verb[Schedule], ...] = (
+    Verb(
+        name="fire",
+        title="Fire now",
+        text="The job goes to the schedule's whole target now, whatever its window, period and "
+        "cooldown say. A freeze, a revocation, an approval and the cap still hold.",
+        permissions=FIRE,
+        act=_fire,
+        form=OverrideForm,
+    ),
     Verb(
         name="enable",
         title="Enable",

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 
 from fleet.admin import schedule_cells, schedule_form, schedule_verbs
-from fleet.admin.base import now_of
+from fleet.admin.base import WordsFilter, now_of
 from fleet.admin.manifest_admin import ManifestAdmin
 from fleet.admin.schedule_check import forecast, week_of
 from fleet.admin.schedule_page import rows_of, schedule_page
@@ -51,7 +51,7 @@ class ScheduleAdmin(ManifestAdmin[Schedule]):
     delete_verb = staticmethod(delete_schedule)
     search_fields = ("slug", "job__slug")
     list_select_related = ("job",)
-    list_filter = ("enabled", ("shape", admin.ChoicesFieldListFilter))
+    list_filter = ("enabled", ("shape", WordsFilter))
     lookups: ClassVar[frozenset[str]] = frozenset({"enabled__exact", "shape__exact", "job_id"})
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Schedule]:

@@ -16,6 +16,8 @@ from fleet.rules.looks import Look, look_of, words_of
 from scheduler.rules.spans import duration_words, relative
 
 register = template.Library()
+# Lists count so far and no further.
+MOST_COUNTED = 10_000
 NOTHING = "\N{EN DASH}"
 
 
@@ -65,6 +67,14 @@ def duration(milliseconds: int | None) -> str:
 def words(state: str) -> str:
     """A stored state as people read it."""
     return words_of(state)
+
+
+@register.simple_tag
+def counted(count: int, one: str, more: str) -> str:
+    """How many there are; beyond the paginator's cap nobody counted."""
+    if count >= MOST_COUNTED:
+        return f"more than {MOST_COUNTED} {more}; narrow the list"
+    return f"{count} {one if count == 1 else more}"
 
 
 @register.simple_tag
