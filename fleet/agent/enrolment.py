@@ -40,12 +40,11 @@ def begin(folder: Path, *, server: str, token: str | None, name: str) -> Request
     """
     stored = state.read_json(folder / _FILE)
     if stored is not None and token in {None, stored.get("token")}:
-        return Request(
-            server=server,
-            token=fields.text(stored, "token"),
-            name=fields.text(stored, "name"),
-            nonce=fields.text(stored, "nonce"),
-        )
+        try:
+            kept = {key: fields.text(stored, key) for key in ("token", "name", "nonce")}
+        except fields.FieldError as error:
+            raise state.StateError(f"{folder / _FILE} is damaged: {error}") from error
+        return Request(server, kept["token"], kept["name"], kept["nonce"])
     if token is None:
         return None
     request = Request(server, token, name, nonce=secrets.token_urlsafe(32))

@@ -120,10 +120,11 @@ class _Kept:
         if self.total <= share:
             return Captured(bytes(self._head + self._tail), b"", self.total, digest)
         head = share // _HEAD_SHARE
-        tail = share - head
+        # A tail that reaches back into the head does so only while nothing was dropped between.
+        behind = self._tail if len(self._tail) >= share - head else self._head + self._tail
         return Captured(
             bytes(self._head[:head]),
-            bytes(self._tail[len(self._tail) - tail :]),
+            bytes(behind[len(behind) - (share - head) :]),
             self.total,
             digest,
         )

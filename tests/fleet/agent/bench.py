@@ -11,7 +11,7 @@ from fleet.agent.work import Work
 from tests.fleet.agent.make import NOW
 from tests.fleet.agent.until import until
 
-PLENTY = 4 * 1024 * 1024
+PLENTY = 1024 * 1024 * 1024
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Bench:
 
         def look() -> dict[str, object] | None:
             self.work.step()
-            return self.results().get(command)
+            return self.outbox.find(command)
 
         found = until(look, what=f"the result of {command}")
         assert found is not None

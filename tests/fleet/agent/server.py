@@ -105,11 +105,14 @@ class FakeServer:
 
         self.faults.append(fault)
 
-    def lose_next_reply(self) -> None:
-        """Do the work of the next exchange and lose its answer."""
+    def lose_reply(self) -> None:
+        """Do the work of the next exchange and lose its answer, also when it is asked again."""
+        left = [True, True]
 
-        def fault(body: JSON) -> Response:
-            self.faults.remove(fault)
+        def fault(body: JSON) -> Response | None:
+            left.pop()
+            if not left:
+                self.faults.remove(fault)
             self.answer(body)
             return Response(0, lost=True)
 

@@ -79,6 +79,12 @@ def test_whatever_is_written_in_whatever_pieces(
     assert sum(sizes.values()) == min(most, len(whole[OUT]) + len(whole[ERR]))
 
 
+def test_a_tail_may_reach_back_into_the_first_bytes() -> None:
+    output = fed(66, bytes(range(60)), b"e" * 7)
+    kept = output.captured()[OUT]
+    assert (kept.head, kept.tail) == (bytes(range(14)), bytes(range(15, 60)))
+
+
 def test_memory_stays_bounded_by_what_may_be_kept() -> None:
     output = Output(4096)
     for _ in range(2000):
