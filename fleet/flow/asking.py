@@ -32,16 +32,24 @@ def ask_tick(*, now: datetime) -> None:
 
 def mark_targets(schedules: QuerySet[Schedule], *, now: datetime) -> None:
     """Have the rows of (schedule, agent) of these schedules computed anew."""
-    found = list(schedules.values_list("pk", flat=True))
+    found = [pk for pk, _ in _locked(schedules)]
     Schedule.objects.filter(pk__in=found).update(targets_dirty_at=now)
     for pk in found:
         ask_targets(pk, now=now)
 
 
+def _locked(schedules: QuerySet[Schedule]) -> list[tuple[int, bool]]:
+    """Key and place of the schedules, locked in one order: job, schedule, then its agents.
+
+    Everybody locks in that order, so that an edit and a tick never wait for each other.
+    """
+    rows = schedules.order_by("pk").select_for_update(of=("self",), no_key=True)
+    return list(rows.values_list("pk", "runs_on_agent"))
+
+
 def look_again(schedules: QuerySet[Schedule], *, now: datetime) -> None:
     """Have enabled schedules evaluated at once, by the server or by the agents that run them."""
-    enabled = list(schedules.filter(enabled=True).values_list("pk", "runs_on_agent"))
-    ours = [pk for pk, on_agents in enabled if not on_agents]
+    ours = [pk for pk, on_agents in _locked(schedules.filter(enabled=True)) if not on_agents]
     Schedule.objects.filter(pk__in=ours).update(look_at=now, held=False)
     for pk in ours:
         ask_evaluation(pk, now=now)

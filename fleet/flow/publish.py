@@ -25,7 +25,7 @@ def publish_schedule(
     manifest: ScheduleManifest, job: Job, *, set_name: str, now: datetime
 ) -> Published[Schedule]:
     """Store a schedule and arm it: due times, targets, and a look at it as soon as may be."""
-    schedule = Schedule.objects.with_slug(manifest.id).select_for_update().first()
+    schedule = Schedule.objects.with_slug(manifest.id).select_for_update(no_key=True).first()
     document = to_document(manifest)
     before = schedule.manifest if schedule else None
     schedule = schedule or Schedule(slug=manifest.id, created_at=now)

@@ -23,7 +23,7 @@ def publish_job(
 
     Invalid where what is run changed under a version that is used already.
     """
-    job = Job.everything.with_slug(manifest.id).select_for_update().first()
+    job = Job.everything.with_slug(manifest.id).select_for_update(no_key=True).first()
     document = to_document(manifest)
     latest = job.latest if job else None
     before = None if job is None or latest is None or job.deleted_at else latest.manifest
@@ -103,10 +103,10 @@ def make_current(job: Job, revision: JobRevision, *, now: datetime) -> bool:
         return False
     previous, job.current = job.current, revision
     schedules = Schedule.objects.filter(job=job)
+    mark_targets(schedules.filter(shape__in=RECONCILE, runs_on_agent=False), now=now)
+    look_again(schedules, now=now)
     if previous is not None and previous.version != revision.version:
         ScheduleAgent.objects.filter(schedule__in=schedules).exclude(failures=0).update(
             failures=0, last_failed_at=None
         )
-    mark_targets(schedules.filter(shape__in=RECONCILE, runs_on_agent=False), now=now)
-    look_again(schedules, now=now)
     return True

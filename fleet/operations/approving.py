@@ -19,7 +19,7 @@ def approve_revision(
     """Let the revision run from now on. NotAllowed for who wrote it; Conflict if it is too late."""
     _require_second_person(actor, revision.created_by, revision.created_by_id)
     with transaction.atomic():
-        job = Job.objects.filter(pk=revision.job_id).select_for_update(of=("self",)).first()
+        job = Job.objects.filter(pk=revision.job_id).select_for_update(no_key=True).first()
         if job is None:
             raise NotFound("the job of this revision is deleted")
         found = job.revisions.get(pk=revision.pk)

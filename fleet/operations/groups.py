@@ -39,7 +39,7 @@ def store_group(
     """As `save_group`; says what it did. Invalid, Conflict."""
     manifest = valid(parse_group, document)
     with racing("group"), transaction.atomic():
-        group = Group.objects.with_slug(manifest.id).select_for_update().first()
+        group = Group.objects.with_slug(manifest.id).select_for_update(no_key=True).first()
         require_free(group, manifest.id, must_be_new=must_be_new, set_name=set_name)
         members = _members(manifest)
         before = group_document(group) if group else None
@@ -102,7 +102,9 @@ def set_groups_of(
     with transaction.atomic():
         wanted = {
             group.slug.casefold(): group
-            for group in Group.objects.with_slug(*slugs).order_by("pk").select_for_update()
+            for group in Group.objects.with_slug(*slugs)
+            .order_by("pk")
+            .select_for_update(no_key=True)
         }
         missing = [slug for slug in slugs if slug.casefold() not in wanted]
         if missing:
@@ -173,7 +175,7 @@ def _record(
 
 
 def _locked(group: Group) -> Group:
-    found = Group.objects.filter(pk=group.pk).select_for_update().first()
+    found = Group.objects.filter(pk=group.pk).select_for_update(no_key=True).first()
     if found is None:
         raise NotFound(f'there is no group "{group.slug}"')
     return found

@@ -31,7 +31,7 @@ def store_job(
     """As `save_job`; says what it did. Invalid, Conflict."""
     manifest = valid(parse_job, document)
     with racing("job"), transaction.atomic():
-        existing = Job.objects.with_slug(manifest.id).select_for_update().first()
+        existing = Job.objects.with_slug(manifest.id).select_for_update(no_key=True).first()
         require_free(existing, manifest.id, must_be_new=must_be_new, set_name=set_name)
         published = publish_job(manifest, actor=actor, set_name=set_name, now=now)
         if published.change is not Change.UNCHANGED:
@@ -116,7 +116,7 @@ def _set_revoked(
 
 
 def _locked(job: Job) -> Job:
-    found = Job.objects.filter(pk=job.pk).select_for_update().first()
+    found = Job.objects.filter(pk=job.pk).select_for_update(no_key=True).first()
     if found is None:
         raise NotFound(f'there is no job "{job.slug}"')
     return found

@@ -131,7 +131,7 @@ def reason_problems(reason: str, *, override_freeze: bool) -> Iterator[Problem]:
 
 def _existing(job: Job) -> Job:
     # Held, so that nobody revokes, edits or deletes the job before its commands are written.
-    found = Job.objects.filter(pk=job.pk).select_for_update(of=("self",)).first()
+    found = Job.objects.filter(pk=job.pk).select_for_update(of=("self",), no_key=True).first()
     if found is None:
         raise NotFound(f'there is no job "{job.slug}"')
     return found

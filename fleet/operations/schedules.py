@@ -38,10 +38,11 @@ def store_schedule(
     """As `save_schedule`; says what it did. Invalid, Conflict."""
     manifest = valid(partial(parse_schedule, local=local_zone()), document)
     with racing("schedule"), transaction.atomic():
-        existing = Schedule.objects.with_slug(manifest.id).select_for_update().first()
+        # Held until the schedule is written, so that nobody deletes the job meanwhile. Before the
+        # schedule: everybody locks in that order.
+        job = Job.objects.with_slug(manifest.job_id).select_for_update(no_key=True).first()
+        existing = Schedule.objects.with_slug(manifest.id).select_for_update(no_key=True).first()
         require_free(existing, manifest.id, must_be_new=must_be_new, set_name=set_name)
-        # Held until the schedule is written, so that nobody deletes the job meanwhile.
-        job = Job.objects.with_slug(manifest.job_id).select_for_update().first()
         problems = list(_problems(manifest, job, now))
         if problems or job is None:
             raise Invalid(problems)
@@ -90,6 +91,8 @@ def disable_schedule(
 ) -> None:
     """Switch it off; `cascade` revokes its job too, `cascade_kill` also stops what runs of it."""
     with transaction.atomic():
+        if cascade or cascade_kill:
+            Job.objects.filter(pk=schedule.job_id).select_for_update(no_key=True).first()
         _switch(schedule, on=False, actor=actor, now=now, reason=reason)
         if cascade or cascade_kill:
             revoke_job(schedule.job, actor=actor, now=now, reason=reason)
@@ -151,7 +154,7 @@ def _locked(schedule: Schedule) -> Schedule:
     found = (
         Schedule.objects.filter(pk=schedule.pk)
         .select_related("job")
-        .select_for_update(of=("self",))
+        .select_for_update(of=("self",), no_key=True)
         .first()
     )
     if found is None:
