@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include("fleet.operator_api.urls")),
+    path("api/v1/", include("scheduler.api.urls")),
     path("api/agent/v1/", include("fleet.agent_api.urls")),
     path("api/schema/", documentation.schema, name="schema"),
     path("api/docs/", documentation.docs, name="docs"),

@@ -21,7 +21,7 @@ FLEET_MODELS = (
     "schedule",
     "wave",
 )
-SCHEDULER_MODELS = ("task", "run", "runner")
+SCHEDULER_MODELS = ("queue", "run", "runner", "task")
 
 
 def _each(app: str, verbs: tuple[str, ...], models: tuple[str, ...]) -> frozenset[str]:
@@ -55,6 +55,7 @@ FLEET_ADMIN = (
             "fleet.change_agent",
             "fleet.manage_enrolment",
             "fleet.override_freeze",
+            "scheduler.change_queue",
             "scheduler.view_auditentry",
         }
     )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from rest_framework import serializers
-from rest_framework.exceptions import ParseError, UnsupportedMediaType
+from rest_framework.exceptions import ParseError, UnsupportedMediaType, ValidationError
 from rest_framework.parsers import BaseParser
 
 from scheduler.rules import strict_json
@@ -26,7 +26,7 @@ class StrictJSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Return the value of the body; raise ParseError with what is wrong."""
+        """Return the value of the body; raise what names the field, or ParseError."""
         charset = _charset(media_type or "")
         if charset not in CHARSETS:
             raise UnsupportedMediaType(media_type or "", detail="send JSON in UTF-8")
@@ -34,6 +34,8 @@ class StrictJSONParser(BaseParser):
         try:
             return strict_json.loads(data, max_bytes=self.max_bytes)
         except strict_json.StrictJSONError as error:
+            if error.path:
+                raise ValidationError({error.path: [error.problem]}) from error
             raise ParseError(str(error)) from error
 
 

@@ -11,7 +11,15 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
 class StrictJSONError(ValueError):
-    """The bytes are not acceptable JSON; the message says what is wrong and where."""
+    """The bytes are not acceptable JSON; the message says what is wrong and where.
+
+    Where one value is to blame, `path` is its dotted path and `problem` what is wrong with it.
+    """
+
+    def __init__(self, message: str, *, path: str = "", problem: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+        self.problem = problem
 
 
 def loads(
@@ -94,19 +102,20 @@ def _float(digits: str) -> float:
 
 
 def _refuse_content(value: object, max_nodes: int, *, any_text: bool) -> None:
-    for count, (path, item) in enumerate(_walk(value, ""), start=1):
+    for count, (path, where, item) in enumerate(_walk(value, ""), start=1):
         if count > max_nodes:
             raise StrictJSONError(f"more than {max_nodes} values")
         problem = problem_of(item) if isinstance(item, str) and not any_text else None
         if problem:
-            raise StrictJSONError(f"{path or 'the text'} {problem}")
+            raise StrictJSONError(f"{where or 'the text'} {problem}", path=path, problem=problem)
 
 
-def _walk(value: object, path: str) -> Iterator[tuple[str, object]]:
-    yield path, value
+def _walk(value: object, path: str) -> Iterator[tuple[str, str, object]]:
+    """Yield each value and key with the path that is to blame and the words for the place."""
+    yield path, path, value
     if isinstance(value, dict):
         for key, item in value.items():
-            yield f"a key in {path or 'the object'}", key
+            yield path, f"a key in {path or 'the object'}", key
             yield from _walk(item, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list):
         for index, item in enumerate(value):
