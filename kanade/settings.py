@@ -184,6 +184,8 @@ REST_FRAMEWORK = {
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "scheduler.api.problems.problem_response",
+    # OPTIONS tells nothing that the OpenAPI document does not tell to staff.
+    "DEFAULT_METADATA_CLASS": None,
     "UNAUTHENTICATED_USER": None,
     "NUM_PROXIES": env.int("KANADE_PROXIES", default=0),
 }
