@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fleet.rules import looks, spans
+from fleet.rules import looks
 from fleet.rules.command_states import CommandState
 from fleet.rules.execution_states import ExecutionState, Progress
 from fleet.rules.presence import Presence, presence
+from scheduler.rules import spans
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 STATES = [*CommandState, *ExecutionState, *Progress, *Presence]
