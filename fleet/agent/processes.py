@@ -45,9 +45,10 @@ class ProcessTree:
         if sys.platform == "win32":
             _end_on_windows(self.process)
         else:
-            self._signal_all(signal.SIGTERM)
-            if not self._is_gone_within(grace_s):
-                self._kill_until_gone()
+            gone = self._signal_until_gone(signal.SIGTERM, grace_s, again=False)
+            if not gone:
+                # In rounds: what is being forked while signals go out is met by the next one.
+                self._signal_until_gone(signal.SIGKILL, _MOST_S, again=True)
         self.exited.wait(_MOST_S)
 
     def _watch(self) -> None:
@@ -59,36 +60,32 @@ class ProcessTree:
         self.exited.set()
         self._on_exit()
 
-    def _kill_until_gone(self) -> None:
-        # In rounds: what was being forked while the first signals went out is met by the next.
-        for _ in range(int(_MOST_S / _ROUND_S)):
-            self._signal_all(signal.SIGKILL)
-            if self._is_gone_within(_ROUND_S):
-                return
-
-    def _is_gone_within(self, seconds: float) -> bool:
-        pause = threading.Event()
+    def _signal_until_gone(self, number: int, seconds: float, *, again: bool) -> bool:
+        """Signal each process of the tree, also those that appear meanwhile; whether all ended."""
+        pause, signalled = threading.Event(), set[int]()
         for _ in range(max(1, int(seconds / _ROUND_S))):
-            if not self._signal_all(_IS_THERE):
+            members = self._members()
+            if not members:
                 return True
+            for pid in members if again else members - signalled:
+                _send(pid, number)
+            signalled |= members
             pause.wait(_ROUND_S)
         return False
 
-    def _signal_all(self, number: int) -> bool:
-        """Send a signal to every process of the tree; whether any took it."""
-        taken = False
-        for pid in self._members():
-            try:
-                os.kill(pid, number)
-            except OSError:
-                continue
-            taken = True
-        return taken
-
     def _members(self) -> set[int]:
         if sys.platform != "linux":
-            return {-self.process.pid}
+            group = -self.process.pid
+            return {group} if _send(group, _IS_THERE) else set()
         return linux_members(self.process.pid, self._mark)
+
+
+def _send(pid: int, number: int) -> bool:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return False
+    return True
 
 
 def linux_members(root: int, mark: bytes) -> set[int]:

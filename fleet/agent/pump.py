@@ -16,7 +16,7 @@ from fleet.agent.output import Output, Stream
 
 _READ_BYTES = 64 * 1024
 _QUIET_S = 0.25
-_MOST_S = 3.0
+_MOST_S = 1.0
 
 
 class Pump:

@@ -15,6 +15,8 @@ from tests.fleet.agent.make import command_id, make_command, make_script
 from tests.fleet.agent.server import FakeServer, as_json
 from tests.fleet.agent.until import until
 
+pytestmark = pytest.mark.concurrency
+
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 
 

@@ -19,6 +19,8 @@ from tests.fleet.agent.make import command_id, make_command, make_script
 from tests.fleet.agent.server import FakeServer, Response, as_json
 from tests.fleet.agent.until import until
 
+pytestmark = pytest.mark.concurrency
+
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
