@@ -77,7 +77,9 @@ def with_standing(schedule: Schedule, terms: Terms, *, now: datetime) -> QuerySe
 
 def _is_done(job_id: int, terms: Terms, now: datetime) -> Exists:
     """Whether a success of the job still counts."""
-    successes = JobAgent.objects.filter(job=job_id, agent=OuterRef("agent"))
+    successes = JobAgent.objects.filter(
+        job=job_id, agent=OuterRef("agent"), last_success_at__isnull=False
+    )
     if isinstance(terms.when, PerPc) and terms.when.per_version:
         return Exists(successes.filter(last_success_version=terms.version))
     every = getattr(terms.when, "every", None)

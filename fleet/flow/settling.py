@@ -10,12 +10,19 @@ from datetime import datetime
 
 from fleet.flow.manifests import schedule_manifest, terms_of
 from fleet.models import JobAgent, ScheduleAgent, Shape
-from fleet.rules.command_states import FAILURES, CommandState
+from fleet.rules.command_states import FAILURES, RUNS, CommandState
 from fleet.rules.cooldown import Success
 from fleet.rules.manifest import ManifestError
 from fleet.rules.rearming import due_again
 
 _Pair = tuple[int, int]
+_FACTS = [
+    "last_success_at",
+    "last_success_version",
+    "last_state",
+    "last_version",
+    "last_ended_at",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,59 +38,78 @@ class Settled:
 
 
 def settle(commands: Sequence[Settled], *, now: datetime) -> None:
-    """Keep the successes, count the failures, and put the machines' next due times.
+    """Keep how runs ended, count the failures, and put the machines' next due times.
 
-    A late answer may come after a newer one: an older success never replaces a newer. A fixed
-    number of queries for any number of commands.
+    A late answer may come after a newer one: an older run never replaces a newer. A fixed number
+    of queries for any number of commands.
     """
     if not commands:
         return
-    successes = _keep_successes(commands)
+    ordered = sorted(commands, key=lambda command: command.ended_at)
+    facts = _keep_facts(ordered)
     by_pair: dict[_Pair, list[Settled]] = {}
-    for command in commands:
+    for command in ordered:
         by_pair.setdefault((command.job_id, command.agent_id), []).append(command)
     rows = list(_rows_of(by_pair))
     for row in rows:
         pair = (row.schedule.job_id, row.agent_id)
         _count(row, by_pair[pair])
-        _rearm(row, successes.get(pair), now)
+        _rearm(row, facts.get(pair), now)
     ScheduleAgent.objects.bulk_update(
         rows, ["due_at", "parked_due_at", "failures", "last_failed_at"], batch_size=500
     )
 
 
-def _keep_successes(commands: Sequence[Settled]) -> dict[_Pair, Success]:
-    """The newest success of every pair, those of `commands` written."""
+def success_of(fact: JobAgent | None) -> Success | None:
+    """The last success that a fact tells of."""
+    if fact is None or fact.last_success_at is None:
+        return None
+    return Success(fact.last_success_at, fact.last_success_version)
+
+
+def _keep_facts(commands: Sequence[Settled]) -> dict[_Pair, JobAgent]:
+    """The facts of every pair, those of `commands` (in the order of their ends) written."""
     jobs = {command.job_id for command in commands}
     agents = {command.agent_id for command in commands}
     found = JobAgent.objects.filter(job__in=jobs, agent__in=agents)
-    known = {
-        (row.job_id, row.agent_id): Success(row.last_success_at, row.last_success_version)
-        for row in found
-    }
-    newer: dict[_Pair, Success] = {}
+    facts = {(fact.job_id, fact.agent_id): fact for fact in found}
+    changed = set()
     for command in commands:
         pair = (command.job_id, command.agent_id)
-        last = newer.get(pair) or known.get(pair)
-        if command.state is CommandState.SUCCEEDED and (
-            last is None or last.at <= command.ended_at
-        ):
-            newer[pair] = Success(command.ended_at, command.version)
+        fact = facts.get(pair) or JobAgent(job_id=command.job_id, agent_id=command.agent_id)
+        if command.state in RUNS and _note_run(fact, command):
+            facts[pair] = fact
+            changed.add(pair)
     JobAgent.objects.bulk_create(
-        [
-            JobAgent(
-                job_id=job,
-                agent_id=agent,
-                last_success_at=success.at,
-                last_success_version=success.version,
-            )
-            for (job, agent), success in sorted(newer.items())
-        ],
+        [_without_key(facts[pair]) for pair in sorted(changed)],
         update_conflicts=True,
         unique_fields=["job", "agent"],
-        update_fields=["last_success_at", "last_success_version"],
+        update_fields=_FACTS,
     )
-    return known | newer
+    return facts
+
+
+def _note_run(fact: JobAgent, command: Settled) -> bool:
+    """Move the facts by one run; whether that changed anything."""
+    changed = False
+    # A real answer, however late, says more than that there was none.
+    was_silent = fact.last_state == CommandState.OUTCOME_UNKNOWN
+    newest = fact.last_ended_at is None or fact.last_ended_at <= command.ended_at
+    if newest or was_silent:
+        fact.last_state, fact.last_version = command.state.value, command.version
+        fact.last_ended_at = command.ended_at
+        changed = True
+    last = fact.last_success_at
+    if command.state is CommandState.SUCCEEDED and (last is None or last <= command.ended_at):
+        fact.last_success_at, fact.last_success_version = command.ended_at, command.version
+        changed = True
+    return changed
+
+
+def _without_key(fact: JobAgent) -> JobAgent:
+    """A copy to insert: the unique pair, not the key, says whether it is there."""
+    columns = {name: getattr(fact, name) for name in ("job_id", "agent_id", *_FACTS)}
+    return JobAgent(**columns)
 
 
 def _rows_of(pairs: Iterable[_Pair]) -> Iterable[ScheduleAgent]:
@@ -99,7 +125,7 @@ def _rows_of(pairs: Iterable[_Pair]) -> Iterable[ScheduleAgent]:
 
 def _count(row: ScheduleAgent, commands: Iterable[Settled]) -> None:
     """Failures in a row: of this schedule's own runs, reset by any success of the job."""
-    for command in sorted(commands, key=lambda one: one.ended_at):
+    for command in commands:
         if command.state is CommandState.SUCCEEDED:
             row.failures, row.last_failed_at = 0, None
         elif command.state in FAILURES and command.schedule_id == row.schedule_id:
@@ -107,7 +133,7 @@ def _count(row: ScheduleAgent, commands: Iterable[Settled]) -> None:
             row.last_failed_at = command.ended_at
 
 
-def _rearm(row: ScheduleAgent, success: Success | None, now: datetime) -> None:
+def _rearm(row: ScheduleAgent, fact: JobAgent | None, now: datetime) -> None:
     row.due_at = row.parked_due_at = None
     if row.schedule.shape != Shape.PER_PC:
         return
@@ -118,7 +144,7 @@ def _rearm(row: ScheduleAgent, success: Success | None, now: datetime) -> None:
         return
     row.due_at = due_again(
         terms,
-        success=success,
+        success=success_of(fact),
         last_dispatched_at=row.last_dispatched_at,
         failures=row.failures,
         last_failed_at=row.last_failed_at,

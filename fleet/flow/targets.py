@@ -12,6 +12,7 @@ from django.db import transaction
 
 from fleet.flow.manifests import schedule_manifest, terms_of
 from fleet.flow.rosters import MEMBER_STATES, roster_of, roster_of_groups
+from fleet.flow.settling import success_of
 from fleet.models import Agent, Command, JobAgent, Schedule, ScheduleAgent, Shape
 from fleet.rules.cooldown import Success
 from fleet.rules.firing import Reason, Snapshot, standings
@@ -57,10 +58,7 @@ def count_in(agent: Agent, *, now: datetime) -> int:
         enabled=True, shape__in=RECONCILE, runs_on_agent=False
     ).select_related("job__current")
     meant = [one for one in schedules.iterator() if _means(one, agent, groups)]
-    facts = {
-        row.job_id: Success(row.last_success_at, row.last_success_version)
-        for row in JobAgent.objects.filter(agent=agent)
-    }
+    facts = {fact.job_id: success_of(fact) for fact in JobAgent.objects.filter(agent=agent)}
     rows = []
     for schedule in meant:
         terms = terms_of(schedule_manifest(schedule), schedule.job.current)
@@ -112,7 +110,7 @@ class _Range:
 
     wanted: frozenset[int]
     rows: Mapping[int, ScheduleAgent]
-    successes: Mapping[int, Success]
+    successes: Mapping[int, Success | None]
     busy: frozenset[int]
 
 
@@ -162,10 +160,7 @@ def _read_range(
     return _Range(
         rows={row.agent_id: row for row in rows},
         wanted=frozenset(roster.values_list("pk", flat=True)),
-        successes={
-            fact.agent_id: Success(fact.last_success_at, fact.last_success_version)
-            for fact in facts
-        },
+        successes={fact.agent_id: success_of(fact) for fact in facts},
         busy=frozenset(busy.values_list("agent_id", flat=True)),
     )
 

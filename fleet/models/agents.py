@@ -100,12 +100,20 @@ class AgentPresence(models.Model):
 
 
 class JobAgent(models.Model):
-    """The durable fact: when this agent last succeeded at this job, and at which version."""
+    """The durable facts: how this agent's last run of this job ended, and its last success.
+
+    They outlive the results that they came from.
+    """
 
     job = models.ForeignKey("fleet.Job", on_delete=models.CASCADE, related_name="job_agents")
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="job_agents")
-    last_success_at = models.DateTimeField()
-    last_success_version = models.CharField(max_length=100)
+    # None: it never succeeded.
+    last_success_at = models.DateTimeField(null=True)
+    last_success_version = models.CharField(max_length=100, blank=True, default="")
+    # Of the last run that ended in whatever way; blank where none is known.
+    last_state = models.CharField(max_length=20, blank=True, default="")
+    last_version = models.CharField(max_length=100, blank=True, default="")
+    last_ended_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -114,4 +122,4 @@ class JobAgent(models.Model):
         indexes = [Index(fields=["agent"], name="job_agent_by_agent")]
 
     def __str__(self) -> str:
-        return f"{self.agent_id} did {self.job_id} at {self.last_success_at}"
+        return f"{self.agent_id} did {self.job_id}: {self.last_state} at {self.last_ended_at}"

@@ -36,6 +36,8 @@ ANSWERS = frozenset(
 )
 # Runs that make the next one of a reconcile schedule wait longer. Silence is none of them.
 FAILURES = frozenset({_S.FAILED, _S.TIMED_OUT, _S.KILLED, _S.REFUSED})
+# Ends of commands that ran, or may have: what a machine last did.
+RUNS = FAILURES | {_S.SUCCEEDED, _S.OUTCOME_UNKNOWN}
 
 MOVES: dict[CommandState, frozenset[CommandState]] = {
     _S.STAGED: frozenset({_S.QUEUED, _S.EXPIRED, _S.CANCELLED}),

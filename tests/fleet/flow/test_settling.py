@@ -120,6 +120,36 @@ def test_a_late_older_success_never_replaces_a_newer_one() -> None:
     assert JobAgent.objects.get().last_success_at == NOW
 
 
+@pytest.mark.parametrize(
+    ("ends", "last"),
+    [
+        ([(S.SUCCEEDED, 0), (S.FAILED, 1)], (S.FAILED, 0)),
+        ([(S.FAILED, 0), (S.SUCCEEDED, 1)], (S.SUCCEEDED, 1)),
+        ([(S.FAILED, 1), (S.SUCCEEDED, 0)], (S.FAILED, 0)),
+        ([(S.SUCCEEDED, 0), (S.SKIPPED, 1), (S.EXPIRED, 2)], (S.SUCCEEDED, 0)),
+        ([(S.SUCCEEDED, 0), (S.OUTCOME_UNKNOWN, 1)], (S.OUTCOME_UNKNOWN, 0)),
+        ([(S.FAILED, 0), (S.TIMED_OUT, 0)], (S.TIMED_OUT, None)),
+        ([(S.OUTCOME_UNKNOWN, 1), (S.SUCCEEDED, 0)], (S.SUCCEEDED, 0)),
+    ],
+    ids=["failure", "success", "out of order", "not run", "silence", "a tie", "late answer"],
+)
+def test_the_last_run_and_the_last_success_are_kept_apart(
+    ends: list[tuple[S, int]], last: tuple[S, int | None]
+) -> None:
+    schedule, agent = make_schedule(), make_agent()
+    for state, hour in ends:
+        settled(ended(schedule, agent, state, at=NOW + hour * HOUR), now=NOW + 3 * HOUR)
+    fact = JobAgent.objects.get()
+    success = NOW + last[1] * HOUR if last[1] is not None else None
+    assert (fact.last_state, fact.last_success_at) == (last[0], success)
+
+
+def test_what_never_ran_leaves_no_fact() -> None:
+    schedule, agent = make_schedule(), make_agent()
+    settled(ended(schedule, agent, S.EXPIRED), ended(schedule, agent, S.CANCELLED))
+    assert not JobAgent.objects.exists()
+
+
 def test_once_per_version_is_due_again_at_a_new_version() -> None:
     schedule = make_schedule(when={"per_pc": "once_per_version"})
     agent = make_agent()

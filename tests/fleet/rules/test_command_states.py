@@ -10,6 +10,7 @@ from fleet.rules.command_states import (
     HELD,
     MOVES,
     OPEN,
+    RUNS,
     TERMINAL,
     WAITING,
     CommandState,
@@ -37,6 +38,7 @@ def test_every_state_is_either_open_or_terminal() -> None:
     assert OPEN == WAITING | HELD
     assert ANSWERS < TERMINAL
     assert FAILURES < ANSWERS
+    assert TERMINAL - {S.SKIPPED, S.EXPIRED, S.CANCELLED} == RUNS
 
 
 def test_every_state_has_its_row_in_the_table_of_moves() -> None:
