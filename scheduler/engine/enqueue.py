@@ -40,10 +40,15 @@ def enqueue(order: Order, *, now: datetime) -> int:
 def _attempt(order: Order, *, now: datetime) -> int:
     existing = None
     if order.key is not None:
-        existing = Task.objects.of_key(order.kind, order.key).first()
+        existing = live_task(order.kind, order.key)
     if existing is None:
         return _insert(order, now=now)
     return _update(existing, order, now=now)
+
+
+def live_task(kind: str, key: str) -> Task | None:
+    """Return the live task of a key as it is now, or None."""
+    return Task.objects.of_key(kind, key).first()
 
 
 def _insert(order: Order, *, now: datetime) -> int:

@@ -57,7 +57,7 @@ def plan_insert(wanted: Wanted, *, now: datetime) -> Changes:
     """Return the columns of a new row."""
     changes = _overwritten(wanted) | {"state": TaskState.PENDING}
     if wanted.recurrence is None:
-        return changes | _placed(wanted.at, wanted, now=now)
+        return changes | {"misfire": wanted.misfire} | _placed(wanted.at, wanted, now=now)
     changes |= _recurrence(wanted.recurrence, wanted.misfire)
     return changes | _first_fire(wanted, wanted.recurrence, now=now)
 

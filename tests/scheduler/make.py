@@ -7,8 +7,8 @@ from datetime import datetime
 from functools import partial
 from unittest.mock import patch
 
-from scheduler.engine import hooks
-from scheduler.engine.claim import Wish, claim, promote
+from scheduler.engine import hooks, runners
+from scheduler.engine.claim import Wish, claim, claim_suspect, promote
 from scheduler.engine.execute import call_hook, execute
 from scheduler.engine.finish import Finished, finish
 from scheduler.engine.sift import sift
@@ -57,6 +57,22 @@ class Worker:
         """Claim the one task that is due."""
         (found,) = self.claim(limit=1)
         return found
+
+    def claim_suspect(self) -> Claim:
+        """Claim the one task that has to run alone."""
+        promote(now=self.clock.now)
+        (found,) = claim_suspect(self.wish(1), now=self.clock.now)
+        return found
+
+    def beat(self) -> None:
+        """Keep the leases."""
+        runners.beat(self.runner.pk, holds_any=True)
+
+    def call_orphaned_hooks(self) -> int:
+        """Call the hooks that nobody is about to call; return how many."""
+        calls = hooks.take_orphans(self.runner.pk)
+        self.call_hooks(Finished(hooks=calls))
+        return len(calls)
 
     def end(self, held: Claim, ended: Ended | None = None) -> Finished:
         """Finish a claim as if its body had ended so."""
