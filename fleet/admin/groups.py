@@ -8,11 +8,13 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 
 from fleet.admin.document_fields import Document, Field, Kind
-from fleet.admin.manifest_admin import ManifestAdmin
+from fleet.admin.manifest_admin import ManifestAdmin, deletion
 from fleet.admin.manifest_form import ManifestForm, Parsed
 from fleet.models import Group
 from fleet.operations.groups import delete_group, group_document, save_group
 from fleet.rules.manifest import parse_group
+
+DELETED = "PCs leave it. A group that a schedule or an enrolment token names is not deleted."
 
 
 class GroupForm(ManifestForm):
@@ -66,6 +68,7 @@ class GroupAdmin(ManifestAdmin[Group]):
 
     form = GroupForm
     fieldsets = ((None, {"fields": ("ident", "about", "members")}),)
+    verbs = (deletion(Group, delete_group, DELETED),)
     save_verb = staticmethod(save_group)
     delete_verb = staticmethod(delete_group)
     search_fields = ("slug",)

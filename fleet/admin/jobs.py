@@ -12,13 +12,17 @@ from django.utils.html import format_html
 
 from fleet.admin import cells, job_form, job_verbs
 from fleet.admin.job_page import awaits_approval, job_page
-from fleet.admin.manifest_admin import ManifestAdmin
+from fleet.admin.manifest_admin import ManifestAdmin, deletion
 from fleet.flow.tallies import Live, live_of
 from fleet.models import Job
 from fleet.operations.jobs import delete_job, save_job
 from fleet.rules.looks import OK, RUN
 from fleet.templatetags.kanade import NOTHING, drawn, pill
 
+DELETED = (
+    "It is revoked first, and starts nowhere any more. Its revisions, runs and results "
+    "stay as history. A job that a schedule uses is not deleted."
+)
 LIVE = "_kanade_live"
 
 
@@ -66,7 +70,7 @@ class JobAdmin(ManifestAdmin[Job]):
 
     form = job_form.JobForm
     fieldsets = job_form.FIELDSETS
-    verbs = job_verbs.VERBS
+    verbs = (*job_verbs.VERBS, deletion(Job, delete_job, DELETED))
     save_verb = staticmethod(save_job)
     delete_verb = staticmethod(delete_job)
     search_fields = ("slug",)

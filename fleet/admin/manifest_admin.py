@@ -15,13 +15,32 @@ from fleet.admin.acting import actor_of
 from fleet.admin.base import now_of
 from fleet.admin.errors import show_refusal
 from fleet.admin.manifest_form import CodeArea
-from fleet.admin.verbs import VerbAdmin
+from fleet.admin.verbs import Call, Done, Verb, VerbAdmin, VerbForm
 from fleet.rules.document_writer import dump_yaml
 from fleet.rules.documents import Document, DocumentError, load_yaml
 from fleet.rules.refusals import Invalid, Refusal
 
 M = TypeVar("M", bound=Model)
 REFUSAL = "kanade.refusal"
+
+
+def deletion(model: type[M], delete: Callable[..., None], text: str) -> Verb[M]:
+    """The act that deletes: one object from its page, or many from the list."""
+    name = model.__name__.lower()
+
+    def act(call: Call[M]) -> Done:
+        delete(call.obj, actor=call.actor, now=call.now)
+        return Done(f"{call.obj} is deleted.", reverse(f"admin:fleet_{name}_changelist"))
+
+    return Verb(
+        name="delete",
+        title="Delete",
+        text=text,
+        permissions=(f"fleet.view_{name}", f"fleet.delete_{name}"),
+        act=act,
+        form=VerbForm,
+        look="danger",
+    )
 
 
 class YamlForm(forms.Form):
@@ -105,32 +124,25 @@ class ManifestAdmin(VerbAdmin[M]):
             {key: value for key, value in saved.__dict__.items() if key != "_state"}
         )
         for warning in form.manifest.warnings:
-            messages.warning(request, str(warning))
+            messages.warning(request, f"To know: {warning}")
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Save nothing more: the verb has saved it all."""
 
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the acts, with our way to delete many in place of Django's."""
+        actions = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
+
     def delete_model(self, request: HttpRequest, obj: M) -> None:
-        """Delete by the verb."""
+        """Delete by the verb, whoever asks."""
         type(self).delete_verb(obj, actor=actor_of(request), now=now_of(request))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[M]) -> None:
-        """Delete each by the verb; what it refuses stays and says why."""
+        """Delete each by the verb, whoever asks."""
         for obj in queryset:
-            try:
-                self.delete_model(request, obj)
-            except Refusal as refusal:
-                messages.error(request, f"{obj}: {refusal.message}")
-
-    def delete_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> Any:
-        """Ask and delete; a refusal leads back to the object."""
-        try:
-            return super().delete_view(request, object_id, extra_context)
-        except Refusal as refusal:
-            messages.error(request, refusal.message)
-            return HttpResponseRedirect(self.object_url(self.get_visible(request, object_id)))
+            self.delete_model(request, obj)
 
     # --- the form of text -----------------------------------------------------------------------
 

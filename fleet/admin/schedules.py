@@ -13,13 +13,14 @@ from django.urls import reverse
 
 from fleet.admin import schedule_cells, schedule_form, schedule_verbs
 from fleet.admin.base import WordsFilter, now_of
-from fleet.admin.manifest_admin import ManifestAdmin
+from fleet.admin.manifest_admin import ManifestAdmin, deletion
 from fleet.admin.schedule_check import forecast, week_of
 from fleet.admin.schedule_page import rows_of, schedule_page
 from fleet.models import Schedule
 from fleet.operations.schedules import delete_schedule, save_schedule
 from fleet.rules.manifest import ScheduleManifest
 
+DELETED = "It fires no more. Its executions and their results stay as history."
 FIRES_OF_A_PREVIEW = 20
 
 
@@ -46,7 +47,7 @@ class ScheduleAdmin(ManifestAdmin[Schedule]):
 
     form = schedule_form.ScheduleForm
     fieldsets = schedule_form.FIELDSETS
-    verbs = schedule_verbs.VERBS
+    verbs = (*schedule_verbs.VERBS, deletion(Schedule, delete_schedule, DELETED))
     save_verb = staticmethod(save_schedule)
     delete_verb = staticmethod(delete_schedule)
     search_fields = ("slug", "job__slug")
