@@ -61,7 +61,7 @@ class AgentLimit(BaseThrottle):
         """Answer whether the agent may still ask in this minute."""
         caller: Any = request.auth
         units = 1 + _length(request) // UNIT_BYTES
-        self._wait = AGENTS.spend(caller.agent.pk, units)
+        self._wait = AGENTS.spend(caller.agent.uuid_text, units)
         return self._wait is None
 
     def wait(self) -> float | None:
