@@ -10,7 +10,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from fleet.admin.acting import actor_of
 from fleet.admin.base import now_of
 from fleet.admin.enrolment_tokens import parsed_ttl
 from fleet.admin.shown_once import SecretAdmin
@@ -25,6 +24,7 @@ from fleet.operations.tokens_of_staff import (
     revoke_api_token,
 )
 from fleet.templatetags.kanade import ago, pill
+from scheduler.admin.acting import actor_of
 from scheduler.rules.durations import format_duration
 
 

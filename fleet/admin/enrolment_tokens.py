@@ -9,7 +9,6 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from fleet.admin.acting import actor_of
 from fleet.admin.base import now_of
 from fleet.admin.shown_once import SecretAdmin
 from fleet.admin.verbs import Call, Done, Verb, VerbForm
@@ -23,6 +22,7 @@ from fleet.operations.enrolment_tokens import (
     revoke_enrolment_token,
 )
 from fleet.templatetags.kanade import NOTHING, ago, pill
+from scheduler.admin.acting import actor_of
 from scheduler.rules.durations import format_duration, parse_duration
 
 RIGHTS = ("fleet.view_enrolmenttoken", "fleet.manage_enrolment")

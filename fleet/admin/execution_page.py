@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from django.core.paginator import Page
 
 from fleet.admin.cells import parts_of
-from fleet.admin.paging import CappedPaginator
 from fleet.flow.tallies import tallies_of, word_of
 from fleet.models import Command, Execution, Result, Wave
 from fleet.rules.charts import Part
 from fleet.rules.command_states import CommandState
 from fleet.rules.execution_states import OPEN_EXECUTIONS, ExecutionState, Tally
+from scheduler.admin.paging import CappedPaginator
 
 PCS_ON_A_PAGE = 100
 

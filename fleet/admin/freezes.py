@@ -7,7 +7,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from fleet.admin.acting import actor_of
 from fleet.admin.base import ReadOnlyAdmin, now_of
 from fleet.admin.freeze_form import FreezeForm
 from fleet.admin.freeze_page import freeze_page
@@ -16,6 +15,7 @@ from fleet.flow.freeze import read_freeze
 from fleet.models import Freeze
 from fleet.operations.freezing import clear_freeze, set_freeze
 from fleet.rules.refusals import Refusal
+from scheduler.admin.acting import actor_of
 
 MAY_SET = "fleet.set_freeze"
 
