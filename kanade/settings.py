@@ -193,6 +193,11 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Kanade",
     "DESCRIPTION": "Run scripts on a fleet of PCs and know what happened.",
     "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "kanade.documentation.add_problems",
+    ],
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["scheduler.api.permissions.SignedInStaff"],
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -68,7 +68,7 @@ class ExecutionOut(serializers.Serializer[Any]):
         return standing
 
 
-class RunOut(ExecutionOut):
+class StartedOut(ExecutionOut):
     """An execution that somebody has just started."""
 
     deduplicated = serializers.BooleanField(

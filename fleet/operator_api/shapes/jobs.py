@@ -5,9 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from scheduler.api.fields import Moment, StrictFlag, StrictNumber, StrictText
+from scheduler.api.shapes import ReasonBody
 from scheduler.api.strict import StrictSerializer
-
-MOST_REASON = 1_000
 
 
 class LiveOut(serializers.Serializer[Any]):
@@ -32,14 +31,14 @@ class JobStatusOut(serializers.Serializer[Any]):
     live = LiveOut()
 
 
+class KilledOut(serializers.Serializer[Any]):
+    """How many executions were open."""
+
+    executions = serializers.IntegerField()
+
+
 class NoBody(StrictSerializer):
     """Nothing: a key that is sent all the same is a mistake."""
-
-
-class ReasonBody(StrictSerializer):
-    """Why."""
-
-    reason = StrictText(required=False, default="", allow_blank=True, max_length=MOST_REASON)
 
 
 class RunBody(ReasonBody):

@@ -4,8 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from fleet.operator_api.shapes.jobs import ReasonBody
 from scheduler.api.fields import Moment, StrictFlag
+from scheduler.api.shapes import ReasonBody
 
 
 class DisableBody(ReasonBody):

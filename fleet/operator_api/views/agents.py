@@ -18,7 +18,7 @@ from fleet.operator_api.addresses import agent_named
 from fleet.operator_api.filters import AgentFilters
 from fleet.operator_api.resource import Resource, Rights
 from fleet.operator_api.shapes.agents import AgentOut, GroupBody, GroupsBody
-from fleet.operator_api.shapes.jobs import ReasonBody
+from scheduler.api.shapes import ReasonBody
 
 _VIEW = ("fleet.view_agent",)
 _REGROUP = (*_VIEW, "fleet.change_group", "fleet.change_membership")
@@ -63,13 +63,15 @@ class Agents(ListModelMixin, Resource):
         """Answer the ids of its groups, sorted."""
         return Response({"groups": slugs_of(self._agent(pc))})
 
-    @extend_schema(summary="Put a PC into exactly these groups", request=GroupsBody)
+    @extend_schema(
+        summary="Put a PC into exactly these groups", request=GroupsBody, responses=GroupsBody
+    )
     @groups.mapping.put
     def set_groups(self, request: Request, pc: str) -> Response:
         """Make it a member of these groups and no others."""
         return self._regroup(self._agent(pc), self.read(GroupsBody)["groups"])
 
-    @extend_schema(summary="Put a PC into one more group", request=GroupBody)
+    @extend_schema(summary="Put a PC into one more group", request=GroupBody, responses=GroupsBody)
     @groups.mapping.post
     def join_group(self, request: Request, pc: str) -> Response:
         """Add it to a group."""
@@ -99,7 +101,9 @@ class Agents(ListModelMixin, Resource):
         """Refuse its next request; what it was not given yet is cancelled. Twice is once."""
         return self._act(verbs.revoke_agent, pc)
 
-    @extend_schema(summary="Give the identity to the machine that last presented it")
+    @extend_schema(
+        summary="Give the identity to the machine that last presented it", request=ReasonBody
+    )
     @action(detail=True, methods=["post"], url_path="take-over")
     def take_over(self, request: Request, pc: str) -> Response:
         """Accept the other machine; 409 where there is none."""

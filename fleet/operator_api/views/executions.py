@@ -22,11 +22,11 @@ from fleet.operator_api.shapes.executions import (
     CommandOut,
     ExecutionOut,
     ExecutionWithCommandsOut,
-    RunOut,
+    StartedOut,
     WaveOut,
 )
-from fleet.operator_api.shapes.jobs import ReasonBody
 from fleet.operator_api.shapes.schedules import FireBody
+from scheduler.api.shapes import ReasonBody
 
 _VIEW = ("fleet.view_execution",)
 EXECUTIONS = Execution.objects.select_related("job", "revision").defer("revision__manifest")
@@ -83,7 +83,7 @@ class Executions(Resource):
     @extend_schema(
         summary="Run again where it failed",
         request=FireBody,
-        responses={201: RunOut},
+        responses={201: StartedOut},
         parameters=[KEY_PARAMETER],
     )
     @action(detail=True, methods=["post"], throttle_classes=[RunsAllowed])

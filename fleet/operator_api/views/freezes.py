@@ -9,9 +9,10 @@ from rest_framework.response import Response
 from fleet.flow.freeze import read_freeze
 from fleet.models import Freeze
 from fleet.operations.freezing import clear_freeze, freeze_document, set_freeze
+from fleet.operator_api.documents import FreezeDocument
 from fleet.operator_api.resource import Resource, Rights
 from fleet.operator_api.shapes.freeze import FreezeOut, shown_freeze
-from fleet.operator_api.shapes.jobs import ReasonBody
+from scheduler.api.shapes import ReasonBody
 
 
 class Freezes(Resource):
@@ -33,7 +34,7 @@ class Freezes(Resource):
         row = Freeze.objects.filter(pk=1).first()
         return Response(shown_freeze(freeze_document(), read_freeze(self.now), row))
 
-    @extend_schema(summary="Freeze the fleet", responses=FreezeOut)
+    @extend_schema(summary="Freeze the fleet", request=FreezeDocument, responses=FreezeOut)
     def update(self, request: Request) -> Response:
         """Freeze now or for a period; once this is answered nothing more is handed out."""
         set_freeze(self.document(), actor=self.actor, now=self.now)

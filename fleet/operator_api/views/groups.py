@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from fleet.models import Group, Membership
 from fleet.operations.groups import delete_group, group_document, save_group
+from fleet.operator_api.documents import GroupDocument
 from fleet.operator_api.filters import GroupFilters
 from fleet.operator_api.resource import Rights
 from fleet.operator_api.shapes.agents import GroupOut
@@ -22,6 +23,7 @@ class Groups(Manifests):
     """Named sets of PCs."""
 
     queryset = Group.objects.all()
+    serializer_class = GroupDocument
     filterset_class = GroupFilters
     right_to_add = "fleet.add_group"
     rights: ClassVar[Rights] = {

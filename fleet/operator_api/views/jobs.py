@@ -16,14 +16,16 @@ from fleet.operations.approving import approve_revision
 from fleet.operations.jobs import delete_job, revoke_job, save_job, unrevoke_job
 from fleet.operations.running import run_job
 from fleet.operations.stopping import kill_job
+from fleet.operator_api.documents import JobDocument
 from fleet.operator_api.filters import JobFilters
 from fleet.operator_api.resource import Rights
 from fleet.operator_api.runs import KEY_PARAMETER, RunsAllowed, answer_run
-from fleet.operator_api.shapes.executions import RunOut
-from fleet.operator_api.shapes.jobs import ApproveBody, JobStatusOut, ReasonBody, RunBody
+from fleet.operator_api.shapes.executions import StartedOut
+from fleet.operator_api.shapes.jobs import ApproveBody, JobStatusOut, KilledOut, RunBody
 from fleet.operator_api.views.manifests import Manifests
 from fleet.rules.manifest import parse_job
 from fleet.rules.problems import Problem
+from scheduler.api.shapes import ReasonBody
 
 _VIEW = ("fleet.view_job",)
 
@@ -32,6 +34,7 @@ class Jobs(Manifests):
     """What can be run."""
 
     queryset = Job.objects.select_related("latest", "current")
+    serializer_class = JobDocument
     filterset_class = JobFilters
     right_to_add = "fleet.add_job"
     rights: ClassVar[Rights] = {
@@ -80,7 +83,7 @@ class Jobs(Manifests):
     @extend_schema(
         summary="Run a job now",
         request=RunBody,
-        responses={201: RunOut},
+        responses={201: StartedOut},
         parameters=[KEY_PARAMETER],
     )
     @action(detail=True, methods=["post"], throttle_classes=[RunsAllowed])
@@ -92,12 +95,14 @@ class Jobs(Manifests):
         run = partial(run_job, self.row(id), actor=self.actor, now=self.now, **body)
         return answer_run(self, body, run)
 
+    @extend_schema(summary="Stop what runs of a job", request=ReasonBody, responses=KilledOut)
     @action(detail=True, methods=["post"])
     def kill(self, request: Request, id: str) -> Response:
         """Stop every open execution of the job."""
         stopped = kill_job(self.row(id), actor=self.actor, now=self.now, **self.read(ReasonBody))
         return Response({"executions": stopped})
 
+    @extend_schema(summary="Revoke a job", request=ReasonBody, responses=JobStatusOut)
     @action(detail=True, methods=["post"])
     def revoke(self, request: Request, id: str) -> Response:
         """Forbid the job to start anywhere, commands that wait included."""
@@ -105,6 +110,9 @@ class Jobs(Manifests):
         revoke_job(row, actor=self.actor, now=self.now, **self.read(ReasonBody))
         return self._status(id)
 
+    @extend_schema(
+        summary="Take a job's revocation back", request=ReasonBody, responses=JobStatusOut
+    )
     @action(detail=True, methods=["post"])
     def unrevoke(self, request: Request, id: str) -> Response:
         """Allow the job to start again."""
@@ -112,6 +120,7 @@ class Jobs(Manifests):
         unrevoke_job(row, actor=self.actor, now=self.now, **self.read(ReasonBody))
         return self._status(id)
 
+    @extend_schema(summary="Approve a revision", request=ApproveBody, responses=JobStatusOut)
     @action(detail=True, methods=["post"])
     def approve(self, request: Request, id: str) -> Response:
         """Let a revision run (the newest, or the one named); not by who asked for it."""

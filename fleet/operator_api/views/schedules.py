@@ -18,11 +18,12 @@ from fleet.operations.schedules import (
     enable_schedule,
     save_schedule,
 )
+from fleet.operator_api.documents import ScheduleDocument
 from fleet.operator_api.filters import ScheduleFilters
 from fleet.operator_api.previews import count_of, preview_of
 from fleet.operator_api.resource import Rights
 from fleet.operator_api.runs import KEY_PARAMETER, RunsAllowed, answer_run
-from fleet.operator_api.shapes.executions import RunOut
+from fleet.operator_api.shapes.executions import StartedOut
 from fleet.operator_api.shapes.jobs import NoBody
 from fleet.operator_api.shapes.schedules import DisableBody, FireBody, PreviewOut
 from fleet.operator_api.views.manifests import Manifests
@@ -37,6 +38,7 @@ class Schedules(Manifests):
     """When jobs run, and where."""
 
     queryset = Schedule.objects.select_related("job")
+    serializer_class = ScheduleDocument
     filterset_class = ScheduleFilters
     right_to_add = "fleet.add_schedule"
     rights: ClassVar[Rights] = {
@@ -81,7 +83,7 @@ class Schedules(Manifests):
         count = count_of(request.query_params.get("count"))
         return Response(preview_of(self.row(id), count=count, now=self.now))
 
-    @extend_schema(summary="Switch a schedule on")
+    @extend_schema(summary="Switch a schedule on", request=None)
     @action(detail=True, methods=["post"])
     def enable(self, request: Request, id: str) -> Response:
         """Let it fire; what fell due meanwhile is not caught up. Twice is once."""
@@ -104,7 +106,7 @@ class Schedules(Manifests):
     @extend_schema(
         summary="Fire a schedule now",
         request=FireBody,
-        responses={201: RunOut},
+        responses={201: StartedOut},
         parameters=[KEY_PARAMETER],
     )
     @action(detail=True, methods=["post"], throttle_classes=[RunsAllowed])
