@@ -11,7 +11,6 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from fleet.admin.acting import actor_of
 from fleet.admin.base import now_of
 from fleet.admin.errors import show_refusal
 from fleet.admin.manifest_form import CodeArea
@@ -19,6 +18,7 @@ from fleet.admin.verbs import Call, Done, Verb, VerbAdmin, VerbForm
 from fleet.rules.document_writer import dump_yaml
 from fleet.rules.documents import Document, DocumentError, load_yaml
 from fleet.rules.refusals import Invalid, Refusal
+from scheduler.admin.acting import actor_of
 
 M = TypeVar("M", bound=Model)
 REFUSAL = "kanade.refusal"

@@ -1,5 +1,0 @@
-"""Who acts, as an edge tells the verbs."""
-
-from scheduler.admin.acting import actor_of
-
-__all__ = ["actor_of"]
