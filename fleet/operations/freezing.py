@@ -6,7 +6,7 @@ from functools import partial
 from django.db import transaction
 
 from fleet.flow.asking import ask_tick
-from fleet.flow.freeze import read_freeze
+from fleet.flow.freeze import read_freeze, shut_the_gate
 from fleet.flow.manifests import local_zone
 from fleet.flow.wakes import wake_everybody
 from fleet.models import Freeze
@@ -67,8 +67,8 @@ def _write(
     columns: dict[str, object], action: str, *, reason: str, actor: Actor, now: datetime
 ) -> Freeze:
     with transaction.atomic():
-        # Waits for hand-outs under way, which hold the row: what comes after them is frozen.
-        Freeze.objects.select_for_update().filter(pk=1).first()
+        # Hand-outs under way come to their end first: what comes after them is frozen.
+        shut_the_gate()
         before = freeze_document()
         row, _ = Freeze.objects.update_or_create(pk=1, defaults=columns)
         after = freeze_document()
