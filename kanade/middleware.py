@@ -1,10 +1,14 @@
-"""Headers that every answer carries, and the zone in which a viewer sees times."""
+"""Headers of every answer, which bodies are taken, and the zone in which a viewer sees times."""
 
 import zoneinfo
 from collections.abc import Callable
+from http import HTTPStatus
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
+from rest_framework.exceptions import APIException
+
+from scheduler.api.problems import MEDIA_TYPE, problem
 
 ZONE_COOKIE = "kanade_zone"
 NO_FEATURES = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
@@ -23,6 +27,43 @@ class SafeHeaders:
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["Permissions-Policy"] = NO_FEATURES
         return response
+
+
+class PlainBodies:
+    """A body is sent as it is and says how long it is.
+
+    Nothing is ever unpacked, so that a small request cannot become a large one; and of a body
+    without a length the frameworks read nothing, which would look like "no body".
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        encoding = request.headers.get("Content-Encoding", "").strip().lower()
+        if encoding not in {"", "identity"}:
+            return _refused(NotPlain())
+        if request.headers.get("Transfer-Encoding") and not request.headers.get("Content-Length"):
+            return _refused(NoLength())
+        return self.get_response(request)
+
+
+class NotPlain(APIException):
+    """The body is compressed."""
+
+    status_code = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+    default_detail = "Send the body as it is, without Content-Encoding."
+
+
+class NoLength(APIException):
+    """The body comes in chunks."""
+
+    status_code = HTTPStatus.LENGTH_REQUIRED
+    default_detail = "Send the body with its Content-Length."
+
+
+def _refused(error: APIException) -> HttpResponse:
+    return JsonResponse(problem(error), status=error.status_code, content_type=MEDIA_TYPE)
 
 
 class ViewerZone:
