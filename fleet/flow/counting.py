@@ -45,10 +45,12 @@ class Counted:
         return sum(self.by_reason.values())
 
 
-def count_standings(schedule: Schedule, terms: Terms, *, now: datetime) -> Counted:
+def count_standings(
+    schedule: Schedule, terms: Terms, *, now: datetime, heard_by: datetime | None = None
+) -> Counted:
     """Count the agents of a per_pc schedule: one query over its rows."""
     rows = (
-        with_standing(schedule, terms, now=now)
+        with_standing(schedule, terms, now=now, heard_by=heard_by)
         .order_by()
         .values_list(STANDING)
         .annotate(agents=Count("pk"), due=Min("due_at", filter=Q(due_at__gt=now)))
@@ -58,10 +60,15 @@ def count_standings(schedule: Schedule, terms: Terms, *, now: datetime) -> Count
     return Counted({reason: agents for reason, agents, _ in found}, min(dues, default=None))
 
 
-def with_standing(schedule: Schedule, terms: Terms, *, now: datetime) -> QuerySet[ScheduleAgent]:
-    """The schedule's rows, each with the `standing` of its agent: a Reason."""
+def with_standing(
+    schedule: Schedule, terms: Terms, *, now: datetime, heard_by: datetime | None = None
+) -> QuerySet[ScheduleAgent]:
+    """The schedule's rows, each with the `standing` of its agent: a Reason.
+
+    `heard_by` is the moment at which agents are to be alive, if it is another one than `now`.
+    """
     stops = [
-        (Reason.NOBODY_ALIVE, ~is_alive(now, "agent__")),
+        (Reason.NOBODY_ALIVE, ~is_alive(heard_by or now, "agent__")),
         (Reason.ALL_DONE, _is_done(schedule.job_id, terms, now)),
         (Reason.BACKING_OFF, _backs_off(terms, now)),
         (Reason.IN_FLIGHT, has_open_command(schedule.job_id, "agent")),

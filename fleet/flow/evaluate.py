@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
 
-from fleet.flow.counting import count_standings
+from fleet.flow.counting import Counted, count_standings
 from fleet.flow.manifests import schedule_manifest, terms_of, timetable_of
 from fleet.flow.rosters import (
     due_rows,
@@ -39,6 +39,7 @@ class Evaluated:
     revision: JobRevision | None
     terms: Terms
     facts: Snapshot
+    heard_by: datetime
 
 
 def schedules_to_evaluate() -> QuerySet[Schedule]:
@@ -47,17 +48,24 @@ def schedules_to_evaluate() -> QuerySet[Schedule]:
 
 
 def evaluate(
-    schedule: Schedule, *, now: datetime, freeze: FreezeState, by_hand: bool = False
+    schedule: Schedule,
+    *,
+    now: datetime,
+    freeze: FreezeState,
+    by_hand: bool = False,
+    heard_by: datetime | None = None,
 ) -> Evaluated:
     """Gather the facts about a schedule of `schedules_to_evaluate`.
 
-    Raises ManifestError where what is stored cannot be read. At most four queries.
+    For a time to come, `heard_by` is the moment at which its agents are to be alive. Raises
+    ManifestError where what is stored cannot be read. At most four queries.
     """
     manifest = schedule_manifest(schedule)
     revision = schedule.job.current
     terms = terms_of(manifest, revision)
     facts = _facts_of_schedule(schedule, manifest, terms, now=now, freeze=freeze)
-    found = Evaluated(schedule, manifest, revision, terms, replace(facts, by_hand=by_hand))
+    facts = replace(facts, by_hand=by_hand)
+    found = Evaluated(schedule, manifest, revision, terms, facts, heard_by or now)
     if stops_early(found.facts):
         return found
     return replace(found, facts=_with_agents(found))
@@ -101,7 +109,7 @@ def _with_agents(found: Evaluated) -> Snapshot:
     if facts.by_hand:
         return _by_hand(found)
     if isinstance(facts.when, Calendar):
-        return replace(facts, roster=_whole_roster(found).count()) if facts.is_due else facts
+        return replace(facts, roster=whole_roster(found).count()) if facts.is_due else facts
     if facts.max_concurrent is not None:
         open_commands = Command.objects.open().filter(job=found.schedule.job_id).count()
         facts = replace(facts, open_commands=open_commands)
@@ -109,7 +117,8 @@ def _with_agents(found: Evaluated) -> Snapshot:
     return _per_pc(found) if isinstance(facts.when, PerPc) else _per_target(found)
 
 
-def _whole_roster(found: Evaluated) -> QuerySet[Agent]:
+def whole_roster(found: Evaluated) -> QuerySet[Agent]:
+    """Everybody that the schedule means, alive or not."""
     rollout = found.manifest.rollout
     if rollout is not None:
         return roster_of_groups(wave.group for wave in rollout.waves)
@@ -117,7 +126,7 @@ def _whole_roster(found: Evaluated) -> QuerySet[Agent]:
 
 
 def _by_hand(found: Evaluated) -> Snapshot:
-    roster = _whole_roster(found)
+    roster = whole_roster(found)
     total = roster.count()
     busy = roster.filter(has_open_command(found.schedule.job_id)).count()
     counts = {Reason.IN_FLIGHT: busy, Reason.DISPATCHED: total - busy}
@@ -128,17 +137,24 @@ def _by_hand(found: Evaluated) -> Snapshot:
 def _per_pc(found: Evaluated) -> Snapshot:
     """The due agents; where nobody is due, how many stop at which gate."""
     schedule, facts = found.schedule, found.facts
-    rows = _with_success(due_rows(schedule.pk, schedule.job_id, facts.now), schedule)
+    due = due_rows(schedule.pk, schedule.job_id, facts.now, heard_by=found.heard_by)
+    rows = _with_success(due, schedule)
     if rows:
         candidates = tuple(_candidate(row) for row in rows[:MOST_CANDIDATES])
         return replace(facts, candidates=candidates, has_more=len(rows) > MOST_CANDIDATES)
-    counted = count_standings(schedule, found.terms, now=facts.now)
+    counted = counted_of(found)
     others = dict(counted.by_reason)
     # Wanted by today's facts, yet not due by the stored time, which is what fires.
     not_due = others.pop(Reason.DISPATCHED, 0)
     if not_due:
         others[Reason.ALL_DONE] = others.get(Reason.ALL_DONE, 0) + not_due
     return replace(facts, roster=counted.total, others=others, others_due_at=counted.next_due_at)
+
+
+def counted_of(found: Evaluated) -> Counted:
+    """How many agents of a per_pc schedule stop at which gate."""
+    now = found.facts.now
+    return count_standings(found.schedule, found.terms, now=now, heard_by=found.heard_by)
 
 
 def _with_success(rows: QuerySet[ScheduleAgent], schedule: Schedule) -> list[dict[str, Any]]:
@@ -174,7 +190,7 @@ def _per_target(found: Evaluated) -> Snapshot:
     """The live members, whoever was sent the job longest ago first, and what any achieved."""
     schedule, facts = found.schedule, found.facts
     rows = ScheduleAgent.objects.filter(schedule=schedule)
-    alive = is_alive(facts.now, "agent__")
+    alive = is_alive(found.heard_by, "agent__")
     busy = Q(has_open_command(schedule.job_id, "agent"))
     counts = rows.aggregate(
         roster=Count("pk"),

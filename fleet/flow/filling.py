@@ -66,7 +66,7 @@ def fill_chunk(execution_id: UUID, *, now: datetime) -> bool:
     """
     with transaction.atomic():
         execution = (
-            Execution.objects.select_for_update(of=("self",))
+            Execution.objects.select_for_update(of=("self",), no_key=True)
             .select_related("schedule")
             .filter(pk=execution_id, state=ExecutionState.PLANNING)
             .first()

@@ -68,9 +68,15 @@ def has_open_command(job_id: int, agent: str = "pk") -> Exists:
     return Exists(Command.objects.open().filter(job=job_id, agent=OuterRef(agent)))
 
 
-def due_rows(schedule_id: int | None, job_id: int, now: datetime) -> QuerySet[ScheduleAgent]:
-    """A reconcile schedule's agents whose time has come, alive and free, longest due first."""
-    due = ScheduleAgent.objects.due(now).filter(is_alive(now, "agent__"), schedule=schedule_id)
+def due_rows(
+    schedule_id: int | None, job_id: int, now: datetime, *, heard_by: datetime | None = None
+) -> QuerySet[ScheduleAgent]:
+    """A reconcile schedule's agents whose time has come, alive and free, longest due first.
+
+    `heard_by` is the moment at which they are to be alive, if it is another one than `now`.
+    """
+    alive = is_alive(heard_by or now, "agent__")
+    due = ScheduleAgent.objects.due(now).filter(alive, schedule=schedule_id)
     return due.exclude(has_open_command(job_id, "agent")).order_by("due_at", "agent")
 
 

@@ -102,9 +102,8 @@ def _contained_evaluation(schedule_id: int, *, now: datetime) -> _Outcome | None
 
 
 def _evaluate_one(schedule_id: int, *, now: datetime) -> _Outcome:
-    schedule = (
-        schedules_to_evaluate().select_for_update(of=("self",)).filter(pk=schedule_id).first()
-    )
+    schedules = schedules_to_evaluate().select_for_update(of=("self",), no_key=True)
+    schedule = schedules.filter(pk=schedule_id).first()
     if schedule is None:
         return _Outcome()
     try:

@@ -51,7 +51,7 @@ def release_wave(execution_id: UUID, number: int, *, now: datetime) -> bool:
     """
     with transaction.atomic():
         wave = (
-            Wave.objects.select_for_update(of=("self",))
+            Wave.objects.select_for_update(of=("self",), no_key=True)
             .select_related("execution")
             .filter(
                 execution=execution_id,
