@@ -103,6 +103,11 @@ class Agent:
         self._shut_down()
         return talk
 
+    def close(self) -> None:
+        """Close the files and connections of an agent that does not run."""
+        self._connections.exchange.close()
+        self._journal.close()
+
     def stop(self) -> None:
         """Ask to stop; a second time: do not wait for scripts."""
         if self._gate.is_stopping:
@@ -170,5 +175,4 @@ class Agent:
             logger.warning("scripts still run; they are ended")
         self._gate.abort()
         self._work.join(_ABORT_S)
-        self._connections.exchange.close()
-        self._journal.close()
+        self.close()

@@ -202,6 +202,21 @@ def test_once_against_a_server_that_refuses_says_so(server: FakeServer, tmp_path
     assert (talk.ok, talk.is_refusal) == (False, True)
 
 
+def test_without_its_journal_an_agent_starts_nothing_that_was_issued_before(
+    server: FakeServer, tmp_path: Path
+) -> None:
+    agent = agent_of(server, tmp_path)
+    agent.close()
+    (tmp_path / "journal").unlink()
+    server.give(fresh(1, f"touch {tmp_path}/ran\n"))
+    assert agent_of(server, tmp_path).run_once().ok
+    assert server.results[command_id(1)]["outcome"] == "outcome_unknown"
+    assert not (tmp_path / "ran").exists()
+    server.give(fresh(2))
+    assert agent_of(server, tmp_path).run_once().ok
+    assert server.results[command_id(2)]["outcome"] == "succeeded"
+
+
 def test_of_two_clones_only_the_later_start_goes_on(server: FakeServer, tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     first.mkdir(mode=0o700)
