@@ -2,18 +2,18 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import connections
 
+from fleet.flow import deliver as deliver_module
 from fleet.flow.collect import collect
 from fleet.flow.deliver import deliver
-from fleet.flow.freeze import read_freeze
-from fleet.flow.signing import server_signer
+from fleet.flow.signing import Signer, server_signer
 from fleet.models import Agent, Command, Job, JobAgent, Output, Result
 from fleet.operations.agents import revoke_agent
 from fleet.operations.freezing import set_freeze
@@ -82,28 +82,35 @@ def test_after_the_answer_frozen_nothing_more_is_handed_out() -> None:
     assert 0 < at_the_answer < 200
 
 
-def test_a_freeze_that_is_being_set_waits_for_the_hand_out_that_has_begun() -> None:
-    """The twin, step by step: the hand-out holds the freeze until it commits."""
+def test_a_freeze_waits_for_the_hand_out_that_has_read_no_freeze(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The twin of the storm, step by step."""
     command = make_command()
-    server_signer()
-    frozen = threading.Event()
+    signer = server_signer()
+    has_read, may_go_on = threading.Event(), threading.Event()
+    order: list[str] = []
 
-    def set_it() -> None:
-        try:
-            set_freeze({"reason": "now"}, actor=ALICE, now=NOW)
-            frozen.set()
-        finally:
-            connections.close_all()
+    def slowly() -> Signer:
+        has_read.set()
+        may_go_on.wait(30)
+        return signer
 
-    setter = threading.Thread(target=set_it)
-    with transaction.atomic():
-        assert read_freeze(NOW, lock=True).frozen is False
-        setter.start()
-        assert not frozen.wait(0.3)
-        assert give(command.agent_id) == 1
-    setter.join(30)
+    def freeze() -> None:
+        set_freeze({"reason": "now"}, actor=ALICE, now=NOW)
+        order.append("frozen" if handed_out() == 1 else "frozen too early")
 
-    assert frozen.is_set()
+    monkeypatch.setattr(deliver_module, "server_signer", slowly)
+    with pool(2) as threads:
+        giving = threads.submit(give, command.agent_id)
+        assert has_read.wait(30)
+        freezing = threads.submit(freeze)
+        assert wait([freezing], timeout=0.3).not_done
+        may_go_on.set()
+        assert giving.result(30) == 1
+        freezing.result(30)
+
+    assert order == ["frozen"]
     assert give(make_command().agent_id) == 0
 
 
