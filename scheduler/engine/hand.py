@@ -2,16 +2,20 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError
 
 from scheduler.engine import hooks, reap
 from scheduler.engine.executors.threads import Threads
-from scheduler.engine.finish import finish
+from scheduler.engine.finish import Finished, finish
 from scheduler.engine.hooks import HookCall
 from scheduler.models import Runner, Task
 from scheduler.rules.claims import Claim, Ending
+from scheduler.rules.outcomes import Failed
 from scheduler.rules.states import TaskState
+from scheduler.rules.texts import clean_text
 
 
 @dataclass(slots=True)
@@ -61,11 +65,30 @@ class Hand:
         self.give_back(ended.not_begun, now=now)
         if not self.unwritten:
             return
-        report = finish(self.unwritten, runner_name=self.runner.name, now=now)
+        try:
+            report = finish(self.unwritten, runner_name=self.runner.name, now=now)
+        except (OperationalError, InterfaceError):
+            # The connection, not the rows: all of them again, when it is back.
+            raise
+        except DatabaseError:
+            report = self._write_one_by_one(now=now)
         for ending in self.unwritten:
             self.claims.pop(ending.claim.task_id, None)
         self.unwritten = []
         self.call(report.hooks)
+
+    def _write_one_by_one(self, *, now: datetime) -> Finished:
+        """Write what can be written; what the database refuses has failed, with its reason."""
+        report = Finished()
+        for ending in self.unwritten:
+            try:
+                one = finish([ending], runner_name=self.runner.name, now=now)
+            except (DataError, IntegrityError) as error:
+                refused = Failed(clean_text(f"could not be stored: {error}"), permanent=True)
+                again = replace(ending, ended=refused)
+                one = finish([again], runner_name=self.runner.name, now=now)
+            report.hooks += one.hooks
+        return report
 
     def give_back(self, claims: Iterable[Claim], *, now: datetime) -> None:
         """Return claims to the queue; their attempt does not count."""

@@ -48,7 +48,7 @@ class Intake:
             return Taken(0, more=False, next_due=None)
         claims = self._claim(room, now=self._until(now))
         self.hand.take(sift(claims, now=now))
-        full = len(claims) >= room
+        full = len(claims) >= min(room, claim.BATCH)
         if full:
             return Taken(len(claims), more=not self._alone, next_due=None)
         next_due = claim.next_due()

@@ -75,10 +75,13 @@ class Loop:
 
     def run(self, *, until_idle: bool = False) -> None:
         """Work until told to stop, or until nothing is due and nothing runs."""
-        while not self._is_over(until_idle=until_idle):
+        while True:
             # Cleared before the look, so that a wake during it is not lost.
             wakeup.DUE.clear()
-            wakeup.DUE.wait(self.guarded_step())
+            wait = self.guarded_step()
+            if self._is_over(until_idle=until_idle):
+                break
+            wakeup.DUE.wait(wait)
         self._leave()
 
     def stop(self) -> None:
@@ -97,7 +100,7 @@ class Loop:
         except DatabaseError:
             logger.exception("database error", extra={"action": "database error"})
             connection.close()
-            self._must_recover = True
+            self._must_recover, self.is_idle = True, False
             wait, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE)
             return wait
         self._pause = FIRST_PAUSE
