@@ -39,6 +39,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("scheduler.task", "task"),
             ("scheduler.run", "execution"),
+            ("scheduler.queue", "wait"),
             ("scheduler.runner", "runner"),
             ("scheduler.auditentry", "audit"),
         ),

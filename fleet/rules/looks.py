@@ -1,27 +1,8 @@
 """How a state looks: its tone and its icon, so that colour is never the only difference."""
 
-from dataclasses import dataclass
-
 from fleet.rules.command_states import CommandState
 from fleet.rules.execution_states import ExecutionState, Progress
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """`tone` is ok, bad, warn, run or idle; `icon` the name of a symbol of the page."""
-
-    tone: str
-    icon: str
-
-
-OK = Look("ok", "ok")
-BAD = Look("bad", "bad")
-WARN = Look("warn", "warn")
-RUN = Look("run", "run")
-WAIT = Look("idle", "wait")
-STOPPED = Look("idle", "stop")
-IDLE = Look("idle", "idle")
-UNKNOWN = Look("warn", "unknown")
+from scheduler.rules.looks import BAD, IDLE, OK, RUN, STOPPED, UNKNOWN, WAIT, WARN, Look
 
 _LOOKS: dict[str, Look] = {
     CommandState.STAGED: WAIT,
@@ -73,6 +54,7 @@ _LOOKS: dict[str, Look] = {
     "late": Look("warn", "wait"),
     "error": BAD,
     "ok": OK,
+    "fail": BAD,
     "degraded": WARN,
     "down": BAD,
     "nobody alive": WAIT,

@@ -4,57 +4,27 @@ The same functions fill the cells of the admin's lists.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from django import template
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from fleet.rules import charts
 from fleet.rules.charts import Count, Part
-from fleet.rules.looks import Look, look_of, words_of
-from scheduler.rules.spans import duration_words, relative
+from fleet.rules.looks import look_of, words_of
+from scheduler.admin.cells import NOTHING, ago, drawn, moment
+from scheduler.rules.spans import duration_words
+
+__all__ = [
+    "MOST_COUNTED", "NOTHING", "ago", "badges", "bars", "counted", "drawn", "duration", "heat_map",
+    "moment", "pill", "share", "sparkline", "strip", "words",
+]  # fmt: skip
 
 register = template.Library()
 # Lists count so far and no further.
 MOST_COUNTED = 10_000
-NOTHING = "\N{EN DASH}"
-
-
-@register.simple_tag
-def moment(value: datetime | None, seconds: bool = False) -> str:
-    """The time in the viewer's zone with UTC beside it; a dash for none."""
-    if value is None:
-        return NOTHING
-    here, utc = timezone.localtime(value), value.astimezone(UTC)
-    clock = "%H:%M:%S" if seconds else "%H:%M"
-    exact, shown = utc.isoformat(timespec="seconds"), here.strftime(f"%Y-%m-%d {clock}")
-    if not here.utcoffset():
-        return format_html(
-            '<time datetime="{}">{} <span class="utc">UTC</span></time>', exact, shown
-        )
-    beside = utc.strftime(clock if here.date() == utc.date() else f"%m-%d {clock}")
-    return format_html(
-        '<time datetime="{}">{} <span class="utc">{} · {} UTC</span></time>',
-        exact,
-        shown,
-        here.tzname(),
-        beside,
-    )
-
-
-@register.simple_tag
-def ago(value: datetime | None, now: datetime) -> str:
-    """How long ago or ahead; the exact time as a tooltip."""
-    if value is None:
-        return NOTHING
-    utc = value.astimezone(UTC)
-    return format_html(
-        '<time datetime="{}" title="{}">{}</time>',
-        utc.isoformat(timespec="seconds"),
-        utc.strftime("%Y-%m-%d %H:%M:%S UTC"),
-        relative(value, now=now),
-    )
+register.simple_tag(moment)
+register.simple_tag(ago)
+register.simple_tag(drawn)
 
 
 @register.filter
@@ -81,17 +51,6 @@ def counted(count: int, one: str, more: str) -> str:
 def pill(state: str, text: str = "") -> str:
     """The state's word (or `text`) with its icon, in its colour."""
     return drawn(look_of(state), text or words_of(state))
-
-
-def drawn(look: Look, text: str) -> str:
-    """A text with an icon, in a colour."""
-    return format_html(
-        '<span class="pill pill-{}"><svg class="icon" aria-hidden="true">'
-        '<use href="#k-{}"></use></svg>{}</span>',
-        look.tone,
-        look.icon,
-        text,
-    )
 
 
 def badges(texts: Sequence[str]) -> str:

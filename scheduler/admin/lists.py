@@ -5,7 +5,7 @@ from typing import Any, ClassVar, TypeVar
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import URLPattern, path, reverse
@@ -37,6 +37,16 @@ class BoundedAdmin(admin.ModelAdmin[M]):
     show_facets = admin.ShowFacets.NEVER
     # The query parameters that a list takes; every other one is turned away.
     lookups: ClassVar[frozenset[str]] = frozenset()
+
+    # Columns that may be large and that a list does not show.
+    large: ClassVar[tuple[str, ...]] = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[M]:
+        """Return the rows; a list leaves the large columns in the database."""
+        rows = super().get_queryset(request)
+        match = request.resolver_match
+        is_list = match is not None and str(match.url_name).endswith("_changelist")
+        return rows.defer(*self.large) if is_list else rows
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Answer whether a list may be narrowed by `lookup`: only what is named here."""

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, get_args
 
 ActorKind = Literal["user", "token", "command", "agent", "system"]
+ACTOR_KINDS: tuple[str, ...] = get_args(ActorKind)
 
 
 @dataclass(frozen=True, slots=True)
