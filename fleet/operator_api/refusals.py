@@ -12,7 +12,10 @@ from scheduler.api.problems import Conflict as ConflictError
 def as_api_error(refusal: Refusal | ManifestError) -> exceptions.APIException:
     """Return the error that answers a refusal: 400, 403, 404 or 409, with the field to blame."""
     match refusal:
-        case ManifestError(problems=problems) | Invalid(problems=problems):
+        case ManifestError():
+            # What is sent is refused by a verb, as Invalid: this is a row that is there already.
+            return ConflictError(f"What is stored of it cannot be read: {refusal}")
+        case Invalid(problems=problems):
             return exceptions.ValidationError(by_path(problems))
         case NotFound():
             return exceptions.NotFound(_detail(refusal))

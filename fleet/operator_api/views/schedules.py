@@ -1,6 +1,7 @@
 """Schedules: when and where, switched on and off, and what they will do."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from fleet.flow.coverage import Done
 from fleet.flow.manifests import local_zone
 from fleet.models import Schedule
 from fleet.operations.firing import fire_schedule
@@ -20,10 +22,16 @@ from fleet.operations.schedules import (
 )
 from fleet.operator_api.documents import ScheduleDocument
 from fleet.operator_api.filters import ScheduleFilters
+from fleet.operator_api.insights import coverage_with_pcs, explanation_of, statuses
 from fleet.operator_api.previews import count_of, preview_of
 from fleet.operator_api.resource import Rights
 from fleet.operator_api.runs import KEY_PARAMETER, RunsAllowed, answer_run
 from fleet.operator_api.shapes.executions import StartedOut
+from fleet.operator_api.shapes.insights import (
+    CoverageWithPcsOut,
+    ExplanationOut,
+    StatusOut,
+)
 from fleet.operator_api.shapes.jobs import NoBody
 from fleet.operator_api.shapes.schedules import DisableBody, FireBody, PreviewOut
 from fleet.operator_api.views.manifests import Manifests
@@ -49,6 +57,9 @@ class Schedules(Manifests):
         "partial_update": ("fleet.change_schedule",),
         "destroy": ("fleet.delete_schedule",),
         "preview": _VIEW,
+        "schedule_status": _VIEW,
+        "coverage": (*_VIEW, "fleet.view_agent"),
+        "explain": (*_VIEW, "fleet.view_agent", "fleet.view_command"),
         "enable": _SWITCH,
         "disable": _SWITCH,
         "fire": (*_VIEW, "fleet.fire_schedule"),
@@ -70,6 +81,43 @@ class Schedules(Manifests):
     def warnings_of(self, document: object) -> Iterable[Problem]:
         """Return what is kept without effect."""
         return parse_schedule(document, local=local_zone()).warnings
+
+    def statuses_of(self, rows: Sequence[Schedule]) -> Mapping[int, Any]:
+        """Return next and last run, the last day and the decision of each schedule."""
+        return statuses(rows, now=self.now)
+
+    @extend_schema(summary="How a schedule is", responses=StatusOut, filters=False)
+    @action(detail=True, url_path="status", pagination_class=None)
+    def schedule_status(self, request: Request, id: str) -> Response:
+        """Answer next run, last run, the last day, and what the ticks decide and why."""
+        row: Schedule = self.row(id)
+        return Response(self.statuses_of([row])[row.pk])
+
+    @extend_schema(
+        summary="How far a schedule has come",
+        responses=CoverageWithPcsOut,
+        parameters=[OpenApiParameter("state", str, enum=[state.value for state in Done])],
+        filters=False,
+    )
+    @action(detail=True)
+    def coverage(self, request: Request, id: str) -> Response:
+        """Answer on how many of all its PCs the job is done, and how each one stands."""
+        self.ordering = "name_fold"
+        return Response(coverage_with_pcs(self, self.row(id)))
+
+    @extend_schema(
+        summary="Why a schedule fires or does not",
+        responses=ExplanationOut,
+        parameters=[
+            OpenApiParameter("agent", str, description="A PC by name or uuid."),
+            OpenApiParameter("at", datetime, description="With its offset; by default now."),
+        ],
+        filters=False,
+    )
+    @action(detail=True, pagination_class=None)
+    def explain(self, request: Request, id: str) -> Response:
+        """Answer every gate in order with its verdict, now, at a past time or at one to come."""
+        return Response(explanation_of(self, self.row(id)))
 
     @extend_schema(
         summary="The next fires of a schedule",
