@@ -1,11 +1,14 @@
 """Where an error is shown: at the field that it is about, else above the form."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from django import forms
 
-from fleet.rules.problems import ManifestError, Problem
+from fleet.rules.problems import Problem
 from fleet.rules.refusals import Invalid, Refusal
+
+_ENTRY = re.compile(r"\[[0-9]+\]")
 
 
 def show_refusal(
@@ -25,23 +28,26 @@ def show_problems(
 ) -> None:
     """Add each problem at its field, or above the form with its whole path."""
     for problem in problems:
-        name = field_of(problem.path, fields or {}, form.fields)
-        form.add_error(name, problem.message if name else str(problem))
+        name, inside = place_of(problem.path, fields or {}, form.fields)
+        if name is None:
+            form.add_error(None, str(problem))
+        else:
+            form.add_error(name, f"{inside}: {problem.message}" if inside else problem.message)
 
 
-def show_manifest_error(
-    form: forms.BaseForm, error: ManifestError, fields: Mapping[str, str]
-) -> None:
-    """Add what a manifest's parser found."""
-    show_problems(form, error.problems, fields)
+def place_of(
+    path: str, fields: Mapping[str, str], known: Mapping[str, object]
+) -> tuple[str | None, str]:
+    """The field for a dotted path, and which key inside that field is meant.
 
-
-def field_of(path: str, fields: Mapping[str, str], known: Mapping[str, object]) -> str | None:
-    """The field for a dotted path: that of the path itself or of the nearest part around it."""
-    while path:
-        name = fields.get(path, path)
+    The field is that of the path itself or of the nearest part around it; an entry of a list is
+    named by its own text already.
+    """
+    around = path
+    while around:
+        name = fields.get(around, around)
         if name in known:
-            return name
-        cut = max(path.rfind("."), path.rfind("["))
-        path = path[:cut] if cut > 0 else ""
-    return None
+            return name, _ENTRY.sub("", path[len(around) :]).lstrip(".")
+        cut = max(around.rfind("."), around.rfind("["))
+        around = around[:cut] if cut > 0 else ""
+    return None, ""

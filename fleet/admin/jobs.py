@@ -16,8 +16,8 @@ from fleet.admin.manifest_admin import ManifestAdmin, deletion
 from fleet.flow.tallies import Live, live_of
 from fleet.models import Job
 from fleet.operations.jobs import delete_job, save_job
-from fleet.rules.looks import OK, RUN
 from fleet.templatetags.kanade import NOTHING, drawn, pill
+from scheduler.rules.looks import OK, RUN
 
 DELETED = (
     "It is revoked first, and starts nowhere any more. Its revisions, runs and results "

@@ -24,7 +24,7 @@ class JobRevisionAdmin(ReadOnlyAdmin[JobRevision]):
     def get_queryset(self, request: HttpRequest) -> QuerySet[JobRevision]:
         """Return the revisions with their jobs, the newest first."""
         found = super().get_queryset(request).select_related("job", "job__current")
-        return found.defer("job__current__manifest").order_by("-pk")
+        return found.defer("manifest", "job__current__manifest").order_by("-pk")
 
     @admin.display(description="written")
     def written(self, revision: JobRevision) -> str:

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 
 from fleet.admin.cells import short
 from fleet.admin.schedule_check import fire_of
-from fleet.admin.schedule_page import Row
+from fleet.admin.schedule_page import Row, coverage_parts
 from fleet.flow.manifests import local_zone
 from fleet.models import Schedule
 from fleet.rules.plain_words import target_words, when_words
@@ -22,7 +23,7 @@ ROW = "_kanade_row"
 
 def columns(now: datetime) -> list[Any]:
     """The columns for a list that is drawn at `now`."""
-    return [ident, says, next_fire, _last_look(now), last_day, _notes(now)]
+    return [ident, says, next_fire, _last_look(now), last_day, coverage, _notes(now)]
 
 
 def row_of(schedule: Schedule) -> Row:
@@ -87,6 +88,16 @@ def last_day(schedule: Schedule) -> str:
         return NOTHING
     bad = pill("failed", f"{ended.bad} failed") if ended.bad else ""
     return format_html("{} {}", pill("succeeded", f"{ended.ok} ok"), bad)
+
+
+@admin.display(description="coverage")
+def coverage(schedule: Schedule) -> str:
+    """How many of its PCs did the job, as a bar and in words."""
+    counted = row_of(schedule).coverage
+    if counted is None or not counted.total:
+        return NOTHING
+    told = {"parts": coverage_parts(counted), "coverage": counted}
+    return render_to_string("kanade/coverage_cell.html", told)
 
 
 def _notes(now: datetime) -> Callable[[Schedule], str]:

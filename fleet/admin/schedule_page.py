@@ -8,10 +8,11 @@ from django.utils import timezone
 
 from fleet.admin.schedule_check import Forecast, forecast
 from fleet.flow.activity import Ended, by_schedule, last_hours
+from fleet.flow.coverage import Coverage, coverages_of
 from fleet.flow.manifests import schedule_manifest
 from fleet.flow.tallies import Standing, standings_of
 from fleet.models import Evaluation, Execution, Occurrence, Result, Schedule, ScheduleAgent
-from fleet.rules.charts import Count
+from fleet.rules.charts import Count, Part
 from fleet.rules.document_writer import dump_yaml
 from fleet.rules.manifest import ManifestError, ScheduleManifest
 
@@ -20,6 +21,8 @@ MOST_OCCURRENCES = 10
 MOST_EXECUTIONS = 10
 MOST_FAILING = 25
 MOST_RUNS = 40
+# A list adds up small targets alone; a large one is counted on its schedule's page.
+MOST_COVERED_IN_A_LIST = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class Row:
     problem: str
     evaluation: Evaluation | None
     ended: Ended
+    # None for calendars, and for targets that are too large for a list.
+    coverage: Coverage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +54,42 @@ class SchedulePage:
 
 
 def rows_of(schedules: Iterable[Schedule], *, now: datetime) -> Mapping[int, Row]:
-    """What a list says of each schedule: one query, and the counts of the last day."""
+    """What a list says of each schedule, in a fixed number of queries."""
     found = list(schedules)
     evaluations = {
         evaluation.schedule_id: evaluation
         for evaluation in Evaluation.objects.filter(until=None, schedule__in=found)
     }
     ended = by_schedule(last_hours(now))
-    return {schedule.pk: _row(schedule, evaluations.get(schedule.pk), ended) for schedule in found}
+    coverages = coverages_of(found, most=MOST_COVERED_IN_A_LIST)
+    rows = {}
+    for schedule in found:
+        manifest, problem = _readable(schedule)
+        rows[schedule.pk] = Row(
+            manifest=manifest,
+            problem=problem,
+            evaluation=evaluations.get(schedule.pk),
+            ended=ended.get(schedule.pk, Ended()),
+            coverage=coverages.get(schedule.pk),
+        )
+    return rows
 
 
-def _row(
-    schedule: Schedule, evaluation: Evaluation | None, ended: Mapping[int | None, Ended]
-) -> Row:
-    counts = ended.get(schedule.pk, Ended())
+def _readable(schedule: Schedule) -> tuple[ScheduleManifest | None, str]:
     try:
-        return Row(schedule_manifest(schedule), "", evaluation, counts)
+        return schedule_manifest(schedule), ""
     except ManifestError as error:
-        return Row(None, str(error), evaluation, counts)
+        return None, str(error)
+
+
+def coverage_parts(coverage: Coverage) -> list[Part]:
+    """M of N done, in the order in which a bar shows it."""
+    return [
+        Part("did it", coverage.ok, "ok"),
+        Part("failed", coverage.fail, "bad"),
+        Part("run it now", coverage.running, "run"),
+        Part("not yet", coverage.pending, "idle"),
+    ]
 
 
 def schedule_page(schedule: Schedule, *, now: datetime) -> SchedulePage:

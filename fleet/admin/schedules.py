@@ -1,27 +1,22 @@
 """Schedules: when and where jobs run."""
 
 from typing import Any, ClassVar
-from urllib.parse import quote_plus
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.template.loader import render_to_string
+from django.http import HttpRequest
 from django.urls import reverse
 
 from fleet.admin import schedule_cells, schedule_form, schedule_verbs
 from fleet.admin.base import WordsFilter, now_of
-from fleet.admin.manifest_admin import ManifestAdmin, deletion
-from fleet.admin.schedule_check import forecast, week_of
-from fleet.admin.schedule_page import rows_of, schedule_page
+from fleet.admin.manifest_admin import deletion
+from fleet.admin.schedule_page import rows_of
+from fleet.admin.schedule_views import ScheduleViews
 from fleet.models import Schedule
 from fleet.operations.schedules import delete_schedule, save_schedule
-from fleet.rules.manifest import ScheduleManifest
 
 DELETED = "It fires no more. Its executions and their results stay as history."
-FIRES_OF_A_PREVIEW = 20
 
 
 class ScheduleList(ChangeList):
@@ -42,7 +37,7 @@ class ScheduleList(ChangeList):
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(ManifestAdmin[Schedule]):
+class ScheduleAdmin(ScheduleViews):
     """When and where jobs run, and why they do not."""
 
     form = schedule_form.ScheduleForm
@@ -74,65 +69,3 @@ class ScheduleAdmin(ManifestAdmin[Schedule]):
     def object_url(self, obj: Schedule) -> str:
         """Return the schedule's page."""
         return reverse("admin:fleet_schedule_overview", args=[obj.pk])
-
-    def links(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
-        """Return the pages beside the form, and the one that checks it."""
-        found = super().links(request, object_id)
-        query = f"?id={quote_plus(object_id)}" if object_id else ""
-        return {**found, "check_url": reverse(self.url_name("check")) + query}
-
-    def get_urls(self) -> list[Any]:
-        """Return our pages, and the admin's own."""
-        return [
-            self.own_url("check/", self.check_view, "check"),
-            self.own_url("<int:object_id>/overview/", self.overview_view, "overview"),
-            self.own_url("<int:object_id>/preview/", self.preview_view, "preview"),
-            *super().get_urls(),
-        ]
-
-    def overview_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Show the schedule's page."""
-        schedule = self.get_visible(request, str(object_id))
-        context = {
-            "title": schedule.slug,
-            "page": schedule_page(schedule, now=now_of(request)),
-            "verbs": self.buttons(request, schedule),
-            "may_change": self.has_change_permission(request, schedule),
-        }
-        return self.page(request, "kanade/schedule.html", schedule, context)
-
-    def preview_view(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Show its next fires, and the week to come hour by hour."""
-        schedule = self.get_visible(request, str(object_id))
-        now = now_of(request)
-        manifest = rows_of([schedule], now=now)[schedule.pk].manifest
-        context = {
-            "title": f"{schedule.slug}: what comes",
-            "forecast": forecast(manifest, now=now, count=FIRES_OF_A_PREVIEW) if manifest else None,
-            "week": week_of(manifest, now=now) if manifest else [],
-        }
-        return self.page(request, "kanade/preview.html", schedule, context)
-
-    def check_view(self, request: HttpRequest) -> HttpResponse:
-        """Answer what the form would do if it were saved now; nothing is saved."""
-        if not (self.has_add_permission(request) or self.has_change_permission(request)):
-            raise PermissionDenied
-        if request.method != "POST":
-            return JsonResponse({"ok": False, "errors": []}, status=405)
-        edited = self.get_visible(request, key) if (key := request.GET.get("id")) else None
-        form_class = self.get_form(request, edited, change=edited is not None)
-        form = form_class(request.POST, instance=edited)
-        form.is_valid()
-        errors = [
-            {"field": name, "message": str(message)}
-            for name, messages in form.errors.items()
-            for message in messages
-        ]
-        manifest = form.manifest
-        told = (
-            forecast(manifest, now=now_of(request))
-            if isinstance(manifest, ScheduleManifest) and not errors
-            else None
-        )
-        html = render_to_string("kanade/check.html", {"forecast": told, "form": form}, request)
-        return JsonResponse({"ok": told is not None, "errors": errors, "html": html})

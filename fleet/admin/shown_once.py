@@ -44,6 +44,4 @@ class SecretAdmin(VerbAdmin[M]):
             "back": self.object_url(obj),
         }
         whole = {**context, **self.shown_once(str(context["secret"]))}
-        response = self.page(request, "kanade/secret.html", obj, whole)
-        response["Cache-Control"] = "no-store"
-        return response
+        return self.page(request, "kanade/secret.html", obj, whole)
