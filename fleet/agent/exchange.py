@@ -129,6 +129,7 @@ class Exchange:
             if not self._outbox.settle(command, verdict):
                 logger.warning("the server did not answer for the result of %s", command)
         self._work.report_lost()
+        self._work.forget({name for name, word in verdicts.items() if word == "unknown"})
 
     def _take(self, value: object) -> bool:
         """Judge one command that was handed over; whether it is held now."""

@@ -8,7 +8,7 @@ from fleet.agent.commands import Outcome
 from fleet.agent.output import Captured, Stream
 from scheduler.rules.texts import clean_text
 
-MAX_REASON = 1000
+MAX_REASON = 500
 
 
 @dataclass(frozen=True, slots=True)

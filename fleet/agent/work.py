@@ -85,6 +85,12 @@ class Work:
         """Answer for a command that will not be held."""
         self._report(Result(command, outcome, finished_at=self._clock.now(), reason=reason))
 
+    def forget(self, commands: set[str]) -> None:
+        """Drop what waits and the server does not know (any more); what runs ends by itself."""
+        with self._lock:
+            for command in commands & self._queue.keys():
+                del self._queue[command]
+
     def report_again(self, entry: Entry) -> None:
         """Answer for a command that ended long ago, unless its result is still on its way."""
         if entry.finished is None or entry.command in self._outbox:
@@ -166,7 +172,7 @@ class Work:
         now = self._clock.now()
         self._report(Result(command.id, outcome, now, exit_code=code, reason=reason))
         with self._lock:
-            del self._queue[command.id]
+            self._queue.pop(command.id, None)
 
     def _launch(self, command: Command) -> None:
         run = CommandRun(
@@ -178,8 +184,9 @@ class Work:
         )
         thread = threading.Thread(target=self._perform, args=(run,), name=command.id, daemon=True)
         with self._lock:
+            if self._queue.pop(command.id, None) is None:
+                return
             self._running[command.id] = run
-            del self._queue[command.id]
         thread.start()
 
     def _perform(self, run: CommandRun) -> None:

@@ -153,6 +153,15 @@ def test_what_is_held_is_not_handed_over_again(rig: Rig) -> None:
     assert rig.work.holding() == [command_id()]
 
 
+def test_what_waits_and_the_server_does_not_know_any_more_is_dropped(rig: Rig) -> None:
+    rig.server.give(make_command(1, start_after=NOW + timedelta(minutes=30)))
+    rig.server.give(make_command(2, start_after=NOW + timedelta(minutes=30)))
+    rig.talk()
+    rig.server.extra = {"verdicts": {command_id(1): "unknown"}}
+    rig.talk()
+    assert rig.work.holding() == [command_id(2)]
+
+
 def test_a_lost_answer_loses_nothing_and_doubles_nothing(rig: Rig, tmp_path: Path) -> None:
     rig.talk()
     rig.server.give(make_command(script=make_script(f"echo ran >> {tmp_path}/ran\n")))
