@@ -42,7 +42,7 @@ def agents_at(found: Evaluated, decided: Decision) -> Mapping[str, tuple[AgentVi
         place=Window(
             RowNumber(),
             partition_by=F(STANDING),
-            order_by=[F("due_at").asc(nulls_last=True), F("agent").asc()],
+            order_by=[F("due_at").asc(nulls_last=True), F("agent_id").asc()],
         )
     )
     views: dict[str, list[AgentView]] = {}

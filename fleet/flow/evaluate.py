@@ -203,7 +203,7 @@ def _per_target(found: Evaluated) -> Snapshot:
     ready = (
         rows.filter(alive)
         .exclude(busy)
-        .order_by(F("last_dispatched_at").asc(nulls_first=True), "agent")
+        .order_by(F("last_dispatched_at").asc(nulls_first=True), "agent_id")
         .values_list("agent_id", "last_dispatched_at")
     )
     members = list(ready[: MOST_CANDIDATES + 1])

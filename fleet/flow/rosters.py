@@ -77,7 +77,7 @@ def due_rows(
     """
     alive = is_alive(heard_by or now, "agent__")
     due = ScheduleAgent.objects.due(now).filter(alive, schedule=schedule_id)
-    return due.exclude(has_open_command(job_id, "agent")).order_by("due_at", "agent")
+    return due.exclude(has_open_command(job_id, "agent")).order_by("due_at", "agent_id")
 
 
 def unknown_names(target: Target) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 
 from fleet.flow.closing import close_all, end_executions, give_up
+from fleet.flow.waves import release_due_waves
 from fleet.models import Command, Execution, Job
 from fleet.rules.command_states import HELD, NO_LIMIT_KNOWN, WAITING, CommandState
 from fleet.rules.execution_states import ExecutionState
@@ -102,6 +103,11 @@ def end_finished(now: datetime) -> int:
     return end_executions(keys, now=now)
 
 
+def release_waves(now: datetime) -> int:
+    """Release waves whose task was lost."""
+    return release_due_waves(now=now)
+
+
 def audit_slots(now: datetime) -> int:  # noqa: ARG001  # a part like the others
     """Count the slots of max_concurrent that are taken, and put wrong counters right."""
     taken = Count("commands", filter=Q(commands__holds_slot=True, commands__state__in=_HELD))
@@ -123,6 +129,7 @@ PARTS: dict[str, Callable[[datetime], int]] = {
     "given up": give_up_silent,
     "not approved": cancel_unapproved,
     "planning": resume_planning,
+    "waves": release_waves,
     "ended": end_finished,
     "slots": audit_slots,
 }

@@ -17,11 +17,11 @@ from fleet.flow.evaluations import Verdict, record
 from fleet.flow.freeze import read_freeze
 from fleet.flow.occurrences import Due, due_occurrence, link, settle_occurrence, skip
 from fleet.flow.planning import plan_of
-from fleet.flow.steadiness import is_steady, mark_tick, park_silent
+from fleet.flow.steadiness import begin_tick, end_tick, is_steady, park_silent
 from fleet.flow.targets import correct_due_times
 from fleet.flow.waiting_for import missing_from
 from fleet.flow.waves import release_due_waves
-from fleet.models import Execution, Schedule, Shape, TickMark
+from fleet.models import Execution, Schedule, Shape
 from fleet.rules.firing import Decision, Dispatch, Look, Reason, Skip, decide, next_look
 from fleet.rules.manifest import ManifestError
 from scheduler.rules.contained import contained
@@ -48,16 +48,18 @@ class TickReport:
 
 def tick(*, now: datetime) -> TickReport:
     """Look at every schedule that may have something to do."""
-    mark = mark_tick(now=now)
+    mark = begin_tick(now=now)
     freeze = read_freeze(now)
+    after_thaw = mark.was_frozen and not freeze.frozen
     if freeze.frozen:
         keys, held = calendars_to_look_at(now=now), hold_all(freeze, now=now)
     else:
-        keys, held = schedules_to_look_at(now=now, after_thaw=mark.was_frozen), 0
+        keys, held = schedules_to_look_at(now=now, after_thaw=after_thaw), 0
     steady = is_steady(mark, now=now)
     fired = sum(look_at(key, now=now, parks_silent=steady) for key in keys)
-    waves = 0 if freeze.frozen else release_due_waves(now=now)
-    TickMark.objects.exclude(was_frozen=freeze.frozen).update(was_frozen=freeze.frozen)
+    # Waves go out by tasks of their own; those that a freeze held back have none left.
+    waves = release_due_waves(now=now) if after_thaw else 0
+    end_tick(mark, was_frozen=freeze.frozen, now=now)
     return TickReport(len(keys), fired, held, waves)
 
 

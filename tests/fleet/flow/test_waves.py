@@ -6,8 +6,9 @@ import pytest
 
 from fleet.flow.dispatch import dispatch
 from fleet.flow.plans import DispatchPlan
+from fleet.flow.sweep import sweep
 from fleet.flow.tick import tick
-from fleet.flow.waves import release_due_waves, release_wave
+from fleet.flow.waves import release_wave
 from fleet.models import Command, Execution, Freeze, Origin, Wave, WaveState
 from fleet.rules.command_states import CommandState
 from fleet.rules.targets import FailureLimit, Rollout, Target
@@ -60,9 +61,9 @@ def test_a_wave_becomes_visible_at_its_time_and_once() -> None:
     assert Wave.objects.get(execution=execution, number=1).released_at == LATER
 
 
-def test_a_wave_whose_task_was_lost_goes_out_with_the_next_tick() -> None:
+def test_a_wave_whose_task_was_lost_goes_out_with_the_next_sweep() -> None:
     execution = rollout()
-    assert tick(now=LATER + MINUTE).waves == 1
+    assert sweep(now=LATER + MINUTE)["waves"] == 1
     assert states(execution)[1] == WaveState.RELEASED
 
 
@@ -73,7 +74,7 @@ def test_f17_a_wave_waits_while_the_fleet_is_frozen() -> None:
     assert tick(now=LATER).waves == 0
     assert (states(execution)[1], commands(1)) == (WaveState.WAITING, {CommandState.STAGED})
     Freeze.objects.update(is_set=False)
-    assert release_due_waves(now=LATER + MINUTE) == 1
+    assert tick(now=LATER + MINUTE).waves == 1
 
 
 def test_an_execution_that_may_pass_the_freeze_goes_on() -> None:
