@@ -40,7 +40,8 @@ def record(schedule_id: int, verdict: Verdict, *, now: datetime) -> bool:
         if any(getattr(standing, name) != value for name, value in columns.items()):
             Evaluation.objects.filter(pk=standing.pk).update(**columns)
         return False
-    record_for([schedule_id], verdict, now=now)
+    # A look that began earlier and ended later follows the one in force, and never precedes it.
+    record_for([schedule_id], verdict, now=max(now, standing.since) if standing else now)
     return True
 
 

@@ -4,16 +4,18 @@ Who is due when is computed here by the same formula that results move it by, so
 only compares times.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
+from fleet.flow.asking import ask_tick
 from fleet.flow.manifests import schedule_manifest, terms_of
 from fleet.flow.rosters import MEMBER_STATES, roster_of, roster_of_groups
 from fleet.flow.settling import success_of
-from fleet.models import Agent, Command, JobAgent, Schedule, ScheduleAgent, Shape
+from fleet.models import Agent, Command, Evaluation, JobAgent, Schedule, ScheduleAgent, Shape
 from fleet.rules.cooldown import Success
 from fleet.rules.firing import Reason, Snapshot, standings
 from fleet.rules.manifest import ManifestError, ScheduleManifest
@@ -65,7 +67,18 @@ def count_in(agent: Agent, *, now: datetime) -> int:
         due_at = _due(schedule, terms, facts.get(schedule.job_id), None, now)
         rows.append(ScheduleAgent(schedule=schedule, agent=agent, due_at=due_at))
     ScheduleAgent.objects.bulk_create(rows, ignore_conflicts=True)
+    if rows:
+        _wake_empty(row.schedule_id for row in rows)
+        ask_tick(now=now)
     return len(rows)
+
+
+def _wake_empty(schedules: Iterable[int]) -> None:
+    """Let the schedules that stood still because they had no target fire again."""
+    empty = Evaluation.objects.filter(
+        schedule=OuterRef("pk"), until=None, reason=Reason.NO_TARGET.value
+    )
+    Schedule.objects.filter(Exists(empty), pk__in=list(schedules), held=True).update(held=False)
 
 
 def correct_due_times(schedule_id: int, facts: Snapshot) -> int:

@@ -12,15 +12,20 @@ from fleet.flow import targets
 from fleet.flow.auditing import audit_targets
 from fleet.flow.joining import join
 from fleet.flow.targets import compute_targets, count_in, count_out
+from fleet.flow.tick import look_at, tick
 from fleet.models import (
     Agent,
     AgentState,
+    Command,
+    Evaluation,
     Group,
     JobAgent,
     Membership,
     Schedule,
     ScheduleAgent,
 )
+from fleet.rules.firing import Reason
+from scheduler.models import Task
 from tests.fleet.make import (
     MINUTE,
     NOW,
@@ -238,3 +243,16 @@ def test_computing_costs_the_same_queries_for_one_agent_and_for_many() -> None:
         counts.append(len(queries))
     assert counts[0] == counts[1]
     assert Group.objects.count() == 0
+
+
+def test_the_first_machine_of_an_empty_target_is_sent_the_job_by_the_next_tick() -> None:
+    schedule = make_schedule(target={"all": True})
+    look_at(schedule.pk, now=NOW)
+    assert Evaluation.objects.get(schedule=schedule, until=None).reason == Reason.NO_TARGET
+
+    agent = make_agent("pc-a")
+    assert count_in(agent, now=NOW) == 1
+    tick(now=NOW + MINUTE)
+
+    assert [command.agent for command in Command.objects.all()] == [agent]
+    assert Task.objects.filter(kind="fleet.tick", key="by hand").exists()
