@@ -90,7 +90,7 @@ def _agent_command(port: int) -> list[str]:
     command += ["--state-dir", str(AGENT_STATE)]
     if not AGENT_STATE.exists() or not any(AGENT_STATE.iterdir()):
         told = StringIO()
-        call_command("enroltoken", group="demo", stdout=told)
+        call_command("enroltoken", group="demo", stdout=told, stderr=StringIO())
         command += ["--enrol", told.getvalue().strip().splitlines()[-1]]
     return command
 

@@ -25,8 +25,10 @@ POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 T = TypeVar("T")
 
 
-def until(ask: Callable[[], T | None], *, within_s: float, what: str) -> T:
-    """Return the first true answer of `ask`; fail when none came in time."""
+def until(
+    ask: Callable[[], T | None], *, within_s: float, what: str, log: Callable[[], str] = str
+) -> T:
+    """Return the first true answer of `ask`; fail with the end of `log` when none came in time."""
     last = time.monotonic() + within_s
     pause = threading.Event()
     while True:
@@ -34,7 +36,7 @@ def until(ask: Callable[[], T | None], *, within_s: float, what: str) -> T:
         if answer:
             return answer
         if time.monotonic() > last:
-            raise AssertionError(f"within {within_s} s: {what}")
+            raise AssertionError(f"within {within_s} s: {what}\n{log()[-4000:]}")
         pause.wait(0.1)
 
 
@@ -125,7 +127,12 @@ class Site:
             "web", "-m", "uvicorn", "kanade.asgi:application", "--host", "127.0.0.1",
             "--port", str(self.port), "--log-level", "warning",
         )  # fmt: skip
-        until(lambda: self.status("/healthz") == 200, within_s=40, what=f"web: {self.log('web')}")
+        until(
+            lambda: self.status("/healthz") == 200,
+            within_s=40,
+            what="the site answers",
+            log=lambda: self.log("web"),
+        )
         return web
 
     def start_runner(self, name: str = "runner") -> subprocess.Popen[bytes]:

@@ -34,7 +34,8 @@ def running(site: Site) -> Site:
     until(
         lambda: site.api(token, "GET", "agents/pc-1/")[0] == 200,
         within_s=30,
-        what=f"the agent enrols: {site.log('agent-pc-1')}",
+        what="the agent enrols",
+        log=lambda: site.log("agent-pc-1"),
     )
     return site
 
@@ -61,7 +62,8 @@ def test_an_applied_schedule_gives_a_result_with_real_output_within_15_seconds(
     (result,) = until(
         lambda: results_of(running, token, "first"),
         within_s=15,
-        what=f"a result: {running.log('runner')} {running.log('agent-pc-1')}",
+        what="a result",
+        log=lambda: running.log("runner") + running.log("agent-pc-1"),
     )
 
     assert time.monotonic() - started < 15

@@ -74,7 +74,7 @@ def outcomes(tree: Path) -> str:
          "print(*[bytes(row.head).decode() for row in Output.objects.all()])")],
         cwd=tree, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 @only_once
@@ -83,9 +83,14 @@ def test_the_demo_runs_on_the_local_agent_and_ctrl_c_leaves_no_process(
 ) -> None:
     port, log = free_port(), tmp_path / "log"
     running = start(copy, port, log)
-    until(lambda: "Log in as admin" in log.read_text(), within_s=60, what=log.read_text())
+    until(
+        lambda: "Log in as admin" in log.read_text(),
+        within_s=60,
+        what="the login is told",
+        log=log.read_text,
+    )
 
-    until(lambda: "Hello from" in outcomes(copy), within_s=90, what=log.read_text()[-4000:])
+    until(lambda: "Hello from" in outcomes(copy), within_s=90, what="a result", log=lambda: log.read_text() + outcomes(copy))
     os.killpg(running.pid, signal.SIGINT)
     running.wait(45)
     until(lambda: not processes_of(copy), within_s=5, what=f"left: {processes_of(copy)}")
@@ -95,7 +100,12 @@ def test_the_demo_runs_on_the_local_agent_and_ctrl_c_leaves_no_process(
 
     again = tmp_path / "again"
     running = start(copy, port, again)
-    until(lambda: "Log in as admin" in again.read_text(), within_s=60, what=again.read_text())
+    until(
+        lambda: "Log in as admin" in again.read_text(),
+        within_s=60,
+        what="the login is told",
+        log=again.read_text,
+    )
     os.killpg(running.pid, signal.SIGINT)
     running.wait(45)
     assert "with the password" not in again.read_text()
