@@ -41,18 +41,13 @@ def addresses(rows: Rows) -> dict[str, str]:
     return found | {name: reverse(name) for name in HOME}
 
 
-def test_every_page_opens_without_inline_scripts_styles_and_handlers(root: Client) -> None:
+def test_every_page_keeps_the_strict_policy_that_it_carries(root: Client) -> None:
     for name, address in addresses(rows_with("plain words")).items():
         answer = root.get(address)
 
         assert answer.status_code == 200, name
         assert faults(answer.content.decode()) == [], name
-
-
-def test_every_page_carries_the_strict_policy(root: Client) -> None:
-    for name, address in addresses(rows_with("plain words")).items():
-        policy = root.get(address).headers["Content-Security-Policy"]
-
+        policy = answer.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy, name
         assert "unsafe" not in policy, name
 
@@ -78,16 +73,23 @@ def shapes(client: Client, rows: Rows) -> dict[str, Shape]:
     return found
 
 
+PLAIN: dict[str, Shape] = {}
+
+
+def plain_shapes(client: Client) -> dict[str, Shape]:
+    """The shapes of all pages with harmless words in them, seen once."""
+    if not PLAIN:
+        with transaction.atomic():
+            PLAIN.update(shapes(client, rows_with(re.sub(r"\S", "x", GROUPS[0]))))
+            transaction.set_rollback(True)
+    return PLAIN
+
+
 @pytest.mark.parametrize("words", GROUPS, ids=range(len(GROUPS)))
 def test_hostile_words_add_no_element_and_no_attribute(words: str, root: Client) -> None:
-    # Words of the same length, so that nothing but what they say differs.
-    with transaction.atomic():
-        plain = shapes(root, rows_with(re.sub(r"\S", "x", words)))
-        transaction.set_rollback(True)
+    plain = plain_shapes(root)
 
-    hostile = shapes(root, rows_with(words))
-
-    assert hostile == plain
+    assert shapes(root, rows_with(words)) == plain
 
 
 def test_the_corpus_is_large() -> None:
@@ -95,12 +97,8 @@ def test_the_corpus_is_large() -> None:
 
 
 POISON = (
-    "\ufffd\u0085\u009b31m",
-    "\x1b[31mred\x1b[0m\x07",
-    "\u202e\u2066evil\u2069",
-    "a\u0300" * 50,
-    "x" * 5_000,
-    "\U0001f9ea\U0010ffff",
+    "\ufffd\u0085\u009b31m\x1b[31mred\x1b[0m\x07\u202e\u2066evil\u2069\U0001f9ea\U0010ffff",
+    "a\u0300" * 50 + "x" * 5_000,
 )
 
 
