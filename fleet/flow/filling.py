@@ -150,7 +150,8 @@ def _commands(
         revision_id=execution.revision_id,
         schedule_id=execution.schedule_id,
         wave=wave.number,
-        state=CommandState.STAGED,
+        # Of an execution that is not live nothing is handed out; a wave waits by itself.
+        state=CommandState.STAGED if wave.group else CommandState.QUEUED,
         reconciles=plan.reconciles,
         max_concurrent=execution.plan["max_concurrent"],
         override_freeze=execution.override_freeze,

@@ -8,7 +8,7 @@ from django.db import transaction
 from fleet.flow.closing import close_all
 from fleet.flow.freeze import read_freeze
 from fleet.flow.plans import StoredPlan
-from fleet.flow.wakes import wake
+from fleet.flow.wakes import MOST_NAMED, wake, wake_everybody
 from fleet.models import Command, Execution, Wave, WaveState
 from fleet.rules.command_states import FAILURES, CommandState
 from fleet.rules.execution_states import ExecutionState, execution_sources_of
@@ -27,7 +27,7 @@ def publish(execution: Execution, plan: StoredPlan, *, planned: int, now: dateti
         _move(execution.pk, ExecutionState.ENDED, ended_at=now, end_reason="nobody was left")
         return
     if not any(wave.group for wave in plan.waves):
-        _release_commands(execution.pk, 0)
+        _call(execution.pk, 0, count=planned)
         return
     for wave in plan.waves:
         if wave.due_at <= now:
@@ -109,6 +109,17 @@ def _failed_too_often(execution: Execution, number: int) -> bool:
 
 
 def _release_commands(execution_id: UUID, number: int) -> None:
-    staged = Command.objects.filter(execution=execution_id, wave=number, state=CommandState.STAGED)
-    wake(staged.values_list("agent_id", flat=True))
-    staged.move({CommandState.STAGED}, CommandState.QUEUED)
+    staged = Command.objects.filter(execution=execution_id, wave=number)
+    count = staged.move({CommandState.STAGED}, CommandState.QUEUED)
+    _call(execution_id, number, count=count)
+
+
+def _call(execution_id: UUID, number: int, *, count: int) -> None:
+    """Call the agents that have something to fetch now."""
+    if count > MOST_NAMED:
+        wake_everybody()
+        return
+    commands = Command.objects.filter(
+        execution=execution_id, wave=number, state=CommandState.QUEUED
+    )
+    wake(commands.values_list("agent_id", flat=True))

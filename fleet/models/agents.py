@@ -105,8 +105,13 @@ class JobAgent(models.Model):
     They outlive the results that they came from.
     """
 
-    job = models.ForeignKey("fleet.Job", on_delete=models.CASCADE, related_name="job_agents")
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="job_agents")
+    # The unique pair and the index below are theirs.
+    job = models.ForeignKey(
+        "fleet.Job", on_delete=models.CASCADE, related_name="job_agents", db_index=False
+    )
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="job_agents", db_index=False
+    )
     # None: it never succeeded.
     last_success_at = models.DateTimeField(null=True)
     last_success_version = models.CharField(max_length=100, blank=True, default="")

@@ -35,12 +35,18 @@ class Command(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     # None for a fire that an agent made by itself (`runs_on: agent`).
+    # Foreign keys without an index of their own: the constraints and indexes below begin with
+    # execution, agent and job, and each index is paid for with every command that is written.
     execution = models.ForeignKey(
-        Execution, null=True, on_delete=models.CASCADE, related_name="commands"
+        Execution, null=True, on_delete=models.CASCADE, related_name="commands", db_index=False
     )
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="commands")
-    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="commands")
-    revision = models.ForeignKey(JobRevision, on_delete=models.PROTECT, related_name="commands")
+    agent = models.ForeignKey(
+        Agent, on_delete=models.CASCADE, related_name="commands", db_index=False
+    )
+    job = models.ForeignKey(Job, on_delete=models.PROTECT, related_name="commands", db_index=False)
+    revision = models.ForeignKey(
+        JobRevision, on_delete=models.PROTECT, related_name="commands", db_index=False
+    )
     # A plain number: commands outlive their schedule.
     schedule_id = models.BigIntegerField(null=True)
     wave = models.PositiveIntegerField(default=0)

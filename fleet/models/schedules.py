@@ -88,7 +88,10 @@ class ScheduleAgentQuerySet(QuerySet["ScheduleAgent"]):
 class ScheduleAgent(models.Model):
     """One agent under one reconcile schedule: when it is due next."""
 
-    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="schedule_agents")
+    # The unique pair is its index.
+    schedule = models.ForeignKey(
+        Schedule, on_delete=models.CASCADE, related_name="schedule_agents", db_index=False
+    )
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="schedule_agents")
     # None: in flight, done for ever, or parked (then `parked_due_at` keeps the time).
     due_at = models.DateTimeField(null=True)

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from fleet.flow import filling
+from fleet.flow.deliver import deliver
 from fleet.flow.dispatch import NothingToDispatchError, dispatch, start
 from fleet.flow.filling import fill_chunk
 from fleet.flow.plans import Chosen, DispatchPlan, DueAgents, LiveMembers, WholeTarget
@@ -240,14 +241,13 @@ def test_a_large_execution_is_planned_and_filled_in_chunks() -> None:
 
 
 @pytest.mark.usefixtures("small_chunks")
-def test_f19_no_agent_sees_a_command_before_all_are_written() -> None:
-    for _ in range(25):
-        make_agent()
+def test_f19_no_agent_is_given_a_command_before_all_are_written() -> None:
+    agents = [make_agent() for _ in range(25)]
     execution = dispatch(manual(), now=NOW)
-    for _ in range(2):
+    for is_complete in (False, False, True):
         fill_chunk(execution.pk, now=NOW)
-        states = set(Command.objects.values_list("state", flat=True))
-        assert states == {CommandState.STAGED}
+        delivery = deliver(agents[0].pk, in_hand=frozenset(), most_bytes=10**6, now=NOW)
+        assert bool(delivery.envelopes) is is_complete
 
 
 @pytest.mark.usefixtures("small_chunks")
