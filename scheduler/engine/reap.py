@@ -68,14 +68,11 @@ def free(leases: Sequence[Lease], *, now: datetime) -> list[int]:
         .filter(state=TaskState.RUNNING.value)
         .values_list("runner_id", flat=True)
     )
-    freed = [
+    return [
         lease.task_id
         for lease in leases
         if _free_one(lease, only_one=started[lease.runner_id] == 1, now=now)
     ]
-    if freed:
-        wakeup.announce_now()
-    return freed
 
 
 def _free_one(lease: Lease, *, only_one: bool, now: datetime) -> bool:
@@ -93,6 +90,7 @@ def _free_one(lease: Lease, *, only_one: bool, now: datetime) -> bool:
             # Only its hook has not run: anybody may call it now.
             return bool(row.hook_run is not None and same.update(runner=None))
         _lose(row, only_one=only_one, now=now)
+        wakeup.announce_now()
     return True
 
 
