@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import F, QuerySet
-from django.db.models.fields.json import KT
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
@@ -84,8 +84,8 @@ class JobAdmin(ManifestAdmin[Job]):
         if request.resolver_match and request.resolver_match.url_name == "fleet_job_changelist":
             found = found.defer("current__manifest", "latest__manifest")
         return found.annotate(
-            shell_name=KT("latest__manifest__execute__shell"),
-            description=KT("latest__manifest__description"),
+            shell_name=KeyTextTransform("shell", KeyTransform("execute", "latest__manifest")),
+            description=KeyTextTransform("description", "latest__manifest"),
         )
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:

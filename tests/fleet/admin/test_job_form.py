@@ -7,7 +7,7 @@ from django.urls import reverse
 from fleet.models import Group, Job, JobRevision, Schedule
 from tests.fleet.admin.conftest import Visit
 from tests.fleet.admin.posting import JOB, post, post_well, said
-from tests.fleet.admin.reading import errors_at
+from tests.fleet.admin.reading import Page, errors_at
 from tests.fleet.make import make_agent, make_group, make_job, make_schedule
 
 pytestmark = pytest.mark.django_db
@@ -209,3 +209,12 @@ def test_a_group_that_a_schedule_names_is_kept(root: Client) -> None:
 
     assert Group.objects.filter(pk=group.pk).exists()
     assert "nightly" in answer.content.decode()
+
+
+def test_the_list_tells_what_runs_a_job_and_what_it_is_for(root: Client) -> None:
+    post_well(root, "job_add", JOB | {"about": "Keeps PCs up to date.", "shell": "bash"})
+
+    page = Page(root.get(reverse("admin:fleet_job_changelist")).content.decode())
+
+    assert [cell.text for cell in page.all("td", class_="field-shell")] == ["bash"]
+    assert [cell.text for cell in page.all("td", class_="field-about")] == ["Keeps PCs up to date."]
