@@ -10,6 +10,7 @@ import shlex
 import shutil
 import socket
 import sys
+import threading
 from io import StringIO
 from pathlib import Path
 
@@ -24,6 +25,17 @@ ADMIN = "admin"
 HOST = "127.0.0.1"
 # The runner lets bodies end for up to 25 s, the agent its scripts for 10 s.
 honcho.manager.KILL_WAIT = 30
+
+
+class Together(honcho.manager.Manager):  # type: ignore[misc]  # honcho has no types
+    """The three programs; a Ctrl-C while they are being started waits until all of them are."""
+
+    def terminate(self) -> None:
+        """Stop every program, once each has a process that can be stopped."""
+        if all("pid" in program for program in self._processes.values()):
+            super().terminate()
+        else:
+            threading.Timer(0.1, self.terminate).start()
 
 
 def main() -> int:
@@ -106,9 +118,11 @@ def _serve(port: int, password: str | None) -> int:
         "runner": [sys.executable, "manage.py", "runscheduler"],
         "agent": _agent_command(port),
     }
-    manager = honcho.manager.Manager()
+    manager = Together()
     for name, command in commands.items():
-        manager.add_process(name, shlex.join(command), env=dict(os.environ), cwd=str(BASE))
+        # `exec`: the signal reaches the program, and no shell ends before it.
+        line = f"exec {shlex.join(command)}"
+        manager.add_process(name, line, env=dict(os.environ), cwd=str(BASE))
     _tell(port, password)
     manager.loop()
     return int(manager.returncode or 0)

@@ -4,8 +4,9 @@ Plain ASGI, in front of Django: an asynchronous view of Django's holds a thread 
 answer is a hint and nothing else: 200 = there may be something, 204 = come back by yourself.
 """
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import parse_qs
@@ -43,8 +44,12 @@ class WaitingApp:
             await _problem(send, 401, "Unauthorized", headers={"www-authenticate": "Bearer"})
             return
         seconds = _seconds(words.get("timeout", ""))
+        waiting = self._room.wait(ticket.agent_id, since=ticket.issued_at, seconds=seconds)
         try:
-            called = await self._room.wait(ticket.agent_id, since=ticket.issued_at, seconds=seconds)
+            called = await _unless_gone(waiting, receive)
+        except asyncio.CancelledError:
+            # The server stops: the agent is told to come back by itself, to whoever answers then.
+            called = False
         except FullError:
             busy = {"retry-after": RETRY_AFTER}
             await _problem(send, 503, "Service Unavailable", headers=busy)
@@ -53,6 +58,25 @@ class WaitingApp:
             await _answer(send, 200, b'{"wake":true}', "application/json", {})
         else:
             await _answer(send, 204, b"", None, {})
+
+
+async def _unless_gone(waiting: Coroutine[Any, Any, bool], receive: Receive) -> bool:
+    """Return what the wait comes to; end it when the agent hangs up."""
+    wait = asyncio.ensure_future(waiting)
+    gone = asyncio.ensure_future(_hung_up(receive))
+    try:
+        await asyncio.wait({wait, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return wait.result() if wait.done() else False
+    finally:
+        wait.cancel()
+        gone.cancel()
+
+
+async def _hung_up(receive: Receive) -> None:
+    while (await receive()).get("more_body", False):
+        pass
+    # After the body there is only one thing left that a server says.
+    await receive()
 
 
 def _query(scope: Scope) -> dict[str, str]:

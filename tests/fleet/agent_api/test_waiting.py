@@ -14,8 +14,14 @@ NOW = datetime(2026, 12, 1, 12, 0, tzinfo=UTC)
 KEY = b"k" * 32
 
 
-def ask(
-    query: str, *, method: str = "GET", called: bool = False, most: int = 10
+def ask(  # noqa: C901  # a server in small
+    query: str,
+    *,
+    method: str = "GET",
+    called: bool = False,
+    most: int = 10,
+    hangs_up: bool = False,
+    stopped: bool = False,
 ) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body of one request; agent 7 may have been called before."""
     waiting = WaitingRoom(calls_per_second=100, clock=lambda: NOW, most=most)
@@ -24,14 +30,29 @@ def ask(
     app = WaitingApp(waiting, key=KEY, clock=lambda: NOW)
     sent: list[Message] = []
 
+    messages = iter([{"type": "http.request", "body": b""}])
+
     async def receive() -> Message:
-        return {"type": "http.request"}
+        for message in messages:
+            return message
+        if not hangs_up:
+            await asyncio.get_running_loop().create_future()
+        return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": method, "query_string": query.encode()}
-    asyncio.run(app(scope, receive, send))
+
+    async def live() -> None:
+        answering = asyncio.ensure_future(app(scope, receive, send))
+        if stopped:
+            while not len(waiting):
+                await asyncio.sleep(0)
+            answering.cancel()
+        await asyncio.wait_for(answering, 20)
+
+    asyncio.run(live())
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     return sent[0]["status"], headers, sent[1]["body"]
 
@@ -95,3 +116,15 @@ def test_an_odd_timeout_harms_nobody(timeout: str) -> None:
     status, _, _ = ask(f"ticket={ticket()}&timeout={timeout}", called=True)
 
     assert status == 200
+
+
+def test_an_agent_that_hangs_up_waits_no_longer() -> None:
+    status, _, _ = ask(f"ticket={ticket()}&timeout=60", hangs_up=True)
+
+    assert status == 204
+
+
+def test_a_server_that_stops_tells_the_agent_to_come_back_by_itself() -> None:
+    status, _, body = ask(f"ticket={ticket()}&timeout=60", stopped=True)
+
+    assert (status, body) == (204, b"")
