@@ -11,16 +11,18 @@ from fleet.rules.freeze import FreezeState
 
 
 def schedules_to_look_at(*, now: datetime, after_thaw: bool) -> list[int]:
-    """The enabled schedules for which something may have to be done, by key.
+    """The schedules for which something may have to be done, by key.
 
     Those whose time to look has come, calendars that are due, reconcile schedules with an agent
-    that is due; after a thaw also all that stood still for the freeze.
+    that is due; after a thaw also all that stood still for the freeze. Of the disabled ones those
+    that do not say so yet.
     """
     wanted = Q(look_at__lte=now) | _due_calendars(now)
     wanted |= Q(held=False, shape=Shape.PER_PC, targets_dirty_at=None) & Q(_has_due_agent(now))
     if after_thaw:
         wanted |= Q(Exists(_in_force(Reason.FROZEN)))
-    return _keys(Schedule.objects.filter(wanted, enabled=True))
+    silent = Q(~Exists(_in_force(Reason.DISABLED)), enabled=False)
+    return _keys(Schedule.objects.filter(Q(wanted, enabled=True) | silent))
 
 
 def calendars_to_look_at(*, now: datetime) -> list[int]:

@@ -111,7 +111,8 @@ def _evaluate_one(schedule_id: int, *, now: datetime) -> _Outcome:
     try:
         found = evaluate(schedule, now=now, freeze=read_freeze(now))
     except ManifestError as error:
-        _keep(schedule, Verdict(Reason.ERROR, str(error)), _after_error(now), now=now)
+        reason = Reason.ERROR if schedule.enabled else Reason.DISABLED
+        _keep(schedule, Verdict(reason, str(error)), _after_error(now), now=now)
         return _Outcome()
     if schedule.shape == Shape.CALENDAR and schedule.enabled and not schedule.runs_on_agent:
         return _on_calendar(found, now=now)

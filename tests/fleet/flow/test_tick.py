@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -29,6 +30,7 @@ from tests.fleet.make import (
     make_job,
     make_schedule,
     make_schedule_agent,
+    revise,
 )
 
 pytestmark = pytest.mark.django_db
@@ -190,6 +192,58 @@ def test_74_named_pcs_that_are_off_are_waited_for_and_unknown_ones_listed() -> N
     assert fired(schedule) == ["pc-here"]
     standing = Evaluation.objects.get(until=None)
     assert standing.detail == "waiting for pc-off; unknown: Zed"
+
+
+def test_a_disabled_schedule_says_so_once_and_is_left_alone() -> None:
+    schedule = make_schedule(enabled=False)
+    make_schedule_agent(schedule, make_agent())
+    assert tick(now=NOW) == TickReport(looked_at=1)
+    assert reason_of(schedule) == "disabled"
+    assert tick(now=NOW + MINUTE).did_nothing
+
+
+def test_a_disabled_schedule_that_cannot_be_read_is_disabled() -> None:
+    schedule = make_schedule(enabled=False)
+    Schedule.objects.update(manifest={"id": 1}, fingerprint="broken")
+    tick(now=NOW)
+    assert reason_of(schedule) == "disabled"
+    assert tick(now=NOW + MINUTE).did_nothing
+
+
+def test_a_schedule_that_pcs_fire_themselves_is_left_to_them() -> None:
+    schedule = make_schedule(runs_on="agent")
+    Schedule.objects.update(runs_on_agent=True, look_at=NOW)
+    tick(now=NOW)
+    assert reason_of(schedule) == "runs on agent"
+    assert tick(now=NOW + MINUTE).did_nothing
+
+
+def test_16_a_dispatch_that_came_to_nothing_leaves_no_marks() -> None:
+    schedule = make_schedule()
+    row = make_schedule_agent(schedule, make_agent())
+    with patch("fleet.flow.dispatch.fill_at_once", return_value=0):
+        tick(now=NOW)
+    row.refresh_from_db()
+    assert (row.due_at, row.last_dispatched_at) == (NOW, None)
+    assert not Execution.objects.exists()
+
+
+def test_16_an_edit_of_the_job_applies_from_the_next_fire() -> None:
+    job = make_job()
+    schedule = make_schedule(job=job)
+    make_schedule_agent(schedule, make_agent())
+    newer = revise(job, version="2")
+    tick(now=NOW)
+    assert Command.objects.get().revision == newer
+
+
+def test_the_last_approved_revision_fires_while_a_newer_one_waits() -> None:
+    job = make_job()
+    approved = job.current
+    revise(job, version="2", current=False, require_approval=True)
+    make_schedule_agent(make_schedule(job=job), make_agent())
+    tick(now=NOW)
+    assert Command.objects.get().revision == approved
 
 
 # --------------------------------------------------------------------------------- freeze
