@@ -48,8 +48,13 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     "groups/": {"id": "fuzz", "description": "all", "members": ["known"]},
     "freeze/": {"reason": "year end", "from": "2026-12-24", "until": "2027-01-02", "tz": "utc"},
 }
-LISTS = ("jobs/?include=status", "schedules/?include=status", "groups/", "agents/", "freeze/")
-PAGES = ("job", "schedule", "group", "freeze", "agent")
+# Where a row of each kind is listed, by the API and by the admin.
+LISTS = {
+    "jobs/": ("jobs/?include=status", "/admin/fleet/job/"),
+    "schedules/": ("schedules/?include=status", "/admin/fleet/schedule/"),
+    "groups/": ("groups/", "/admin/fleet/group/"),
+    "freeze/": ("freeze/", "/admin/"),
+}
 
 nasty = st.sampled_from(
     [
@@ -133,7 +138,6 @@ def test_nothing_that_is_sent_is_a_fault_or_poisons_a_list(
         assert 200 <= answer.status_code < 500, answer.content[:500]
         if answer.status_code >= 400:
             assert answer.headers["Content-Type"] == "application/problem+json"
-    for path in LISTS:
-        assert caller.get(path).status_code == 200, path
-    for name in PAGES:
-        assert caller.client.get(f"/admin/fleet/{name}/", follow=True).status_code == 200, name
+    listed, page = LISTS[address]
+    assert caller.get(listed).status_code == 200
+    assert caller.client.get(page).status_code == 200
