@@ -199,4 +199,5 @@ class CommandRun:
             note=note,
             output=self.output.captured(),
             code_page=self._code_page,
+            local=self.command.local,
         )

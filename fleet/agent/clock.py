@@ -37,6 +37,12 @@ class ServerClock:
         with self._lock:
             self._anchor = (server_time.astimezone(UTC), middle)
 
+    def estimate(self, server_time: datetime) -> None:
+        """Take a time that was not heard but reckoned, unless it has been heard."""
+        with self._lock:
+            if self._anchor is None:
+                self._anchor = (server_time.astimezone(UTC), self._steady())
+
     def steady(self) -> float:
         """The reading of the steady clock, for durations."""
         return self._steady()

@@ -68,6 +68,8 @@ class Command:
     start_after: datetime | None = None
     retry: Retry = Retry()
     override_freeze: bool = False
+    # For a fire of the agent's own: what the server needs to make a command of it.
+    local: dict[str, object] | None = None
 
 
 def read_command(source: fields.Object) -> Command:

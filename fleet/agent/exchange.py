@@ -12,6 +12,8 @@ from fleet.agent.enrolment import problem
 from fleet.agent.gate import Gate
 from fleet.agent.identity import IdentityFile
 from fleet.agent.journal import Journal
+from fleet.agent.last_word import LastWordFile
+from fleet.agent.local_schedules import LocalSchedules
 from fleet.agent.outbox import Outbox
 from fleet.agent.pace import Pace
 from fleet.agent.transport import Reply, Transport, UnreachableError
@@ -58,11 +60,14 @@ class Exchange:
         gate: Gate,
         clock: ServerClock,
         pace: Pace,
+        local: LocalSchedules,
+        last_word: LastWordFile,
         read_facts: Callable[[], dict[str, object]] = facts.facts,
     ) -> None:
         self._identity, self._transport = identity, transport
         self._work, self._outbox, self._journal = work, outbox, journal
         self._gate, self._clock, self._pace = gate, clock, pace
+        self._local, self._last_word = local, last_word
         self._read_facts = read_facts
         self._known_facts: dict[str, object] | None = None
         self._machine = (facts.boot_id(), facts.fingerprint())
@@ -73,7 +78,7 @@ class Exchange:
     def once(self) -> Talk:
         """Talk once; every outcome is a Talk."""
         news = message.gather(self._work, self._outbox, one_by_one=self._one_by_one)
-        told = self._read_facts()
+        told = self._facts()
         asked_at = self._clock.steady()
         try:
             reply = self._send(news, told)
@@ -88,6 +93,11 @@ class Exchange:
         self._clock.learn(answer.server_time, asked_at=asked_at, answered_at=self._clock.steady())
         self._known_facts, self._one_by_one = told, False
         return self._act(answer, news)
+
+    def _facts(self) -> dict[str, object]:
+        """What the PC says of itself, and which bundle of schedules it has, once it has one."""
+        etag = self._local.etag
+        return self._read_facts() | ({"schedules_etag": etag} if etag else {})
 
     def _send(self, news: message.News, told: dict[str, object]) -> Reply:
         boot_id, fingerprint = self._machine
@@ -110,10 +120,14 @@ class Exchange:
         self._gate.set_freeze(answer.freeze)
         self._gate.kill(answer.kill)
         self._gate.hold("")
-        with contained("the journal could not be put in order"):
+        with contained("what the server said could not be kept"):
             self._journal.settle(self._clock.require_now())
+            self._last_word.write(answer.freeze, answer.server_time)
         self._tick_off(news, answer.verdicts)
         came = sum(self._take(value) for value in answer.commands)
+        if answer.schedules is not None:
+            with contained("the schedules could not be kept"):
+                self._local.adopt(answer.schedules)
         self._keep_credential(answer.credential)
         next_in_s = self._pace.after_success(answer.next_in_s)
         return Talk(ok=True, next_in_s=next_in_s, ticket=answer.ticket, came=came)

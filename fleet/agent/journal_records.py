@@ -33,6 +33,7 @@ class Entry:
     attempt: int = 0
     attempt_ended: Ending | None = None
     finished: Ending | None = None
+    local: dict[str, object] | None = None
 
     @property
     def is_interrupted(self) -> bool:
@@ -81,18 +82,25 @@ def _decode(line: bytes) -> Record | None:
 
 def new_entry(command: Command) -> Entry:
     """What is known of a command that has just come."""
-    return Entry(command.id, command.server_epoch, command.seq, command.deadline_at)
+    return Entry(
+        command.id,
+        command.server_epoch,
+        command.seq,
+        command.deadline_at,
+        local=command.local,
+    )
 
 
 def received(entry: Entry) -> Record:
     """The record of a command's arrival."""
-    return {
+    record: Record = {
         "s": "received",
         "c": entry.command,
         "epoch": entry.epoch,
         "seq": entry.seq,
         "deadline": entry.deadline_at.isoformat(),
     }
+    return record if entry.local is None else record | {"local": entry.local}
 
 
 def started(command: str, attempt: int) -> Record:
@@ -128,6 +136,7 @@ def read_received(record: Mapping[str, object]) -> Entry:
         epoch=number(record, "epoch"),
         seq=number(record, "seq"),
         deadline_at=fields.moment(record, "deadline"),
+        local=None if record.get("local") is None else fields.child(record, "local"),
     )
 
 

@@ -3,6 +3,7 @@
 import logging
 import threading
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fleet.agent import enrolment
@@ -11,6 +12,8 @@ from fleet.agent.exchange import Exchange, Talk
 from fleet.agent.gate import Gate
 from fleet.agent.identity import Identity, IdentityFile
 from fleet.agent.journal import Journal
+from fleet.agent.last_word import LastWordFile
+from fleet.agent.local_schedules import LocalSchedules
 from fleet.agent.outbox import Outbox
 from fleet.agent.pace import SHORTEST_S, Pace
 from fleet.agent.transport import Transport
@@ -58,8 +61,17 @@ class Agent:
             clock=self._clock,
             slots=slots,
         )
+        file, last_word = IdentityFile(folder, identity), LastWordFile(folder)
+        self._local = LocalSchedules(
+            folder,
+            pinned=lambda: file.current.pinned,
+            work=self._work,
+            gate=self._gate,
+            clock=self._clock,
+        )
+        self._recall(last_word)
         self._exchange = Exchange(
-            identity=IdentityFile(folder, identity),
+            identity=file,
             transport=connections.exchange,
             work=self._work,
             outbox=self._outbox,
@@ -67,6 +79,8 @@ class Agent:
             gate=self._gate,
             clock=self._clock,
             pace=pace or Pace(),
+            local=self._local,
+            last_word=last_word,
         )
         self._connections = connections
         self._called = threading.Event()
@@ -77,17 +91,21 @@ class Agent:
         self._work.recover()
         starter = threading.Thread(target=self._start_what_may, name="starter", daemon=True)
         waiter = Waiter(self._connections.wait, on_call=self._call)
-        starter.start()
         waiter.start()
         try:
+            # First the server is asked: what is remembered of it may be old.
+            talk = self._talk()
+            starter.start()
             while not self._gate.is_stopping:
-                talk = self._talk()
                 waiter.offer(talk.ticket)
                 self._pause(talk)
+                if not self._gate.is_stopping:
+                    talk = self._talk()
         finally:
             waiter.stop()
             self._shut_down()
-            starter.join()
+            if starter.is_alive():
+                starter.join()
 
     def run_once(self) -> Talk:
         """Exchange, run what came, report it; again while a report brings more."""
@@ -113,6 +131,16 @@ class Agent:
         if self._gate.is_stopping:
             self._gate.abort()
         self._gate.stop()
+
+    def _recall(self, last_word: LastWordFile) -> None:
+        """Go on by what the server last said, until it is heard again."""
+        word = last_word.read()
+        if word is None:
+            return
+        self._gate.set_freeze(word.freeze)
+        reckoned = word.server_time_at(datetime.now(UTC))
+        if reckoned is not None:
+            self._clock.estimate(reckoned)
 
     def _talk(self) -> Talk:
         self._called.clear()
@@ -148,7 +176,7 @@ class Agent:
         while not self._gate.is_stopping:
             changes, nap = self._gate.changes, 1.0
             with contained("commands could not be started"):
-                nap = self._work.step()
+                nap = min(self._local.step(), self._work.step())
             self._gate.wait_beyond(changes, nap)
 
     def _run_what_came(self) -> None:

@@ -63,14 +63,7 @@ def encode(
         "sent_at": datetime.now(UTC).isoformat(),
         "mono": round(steady_s, 3),
         "holding": holding,
-        "started": [
-            {
-                "command": event.command,
-                "attempt": event.attempt,
-                "started_at": event.started_at.isoformat(),
-            }
-            for event in news.started
-        ],
+        "started": [_started(event) for event in news.started],
         "results": news.results,
         "output": [
             {
@@ -85,3 +78,12 @@ def encode(
     if facts is not None:
         body["facts"] = facts
     return json.dumps(body).encode()
+
+
+def _started(event: Started) -> dict[str, object]:
+    item: dict[str, object] = {
+        "command": event.command,
+        "attempt": event.attempt,
+        "started_at": event.started_at.isoformat(),
+    }
+    return item if event.local is None else item | {"local": event.local}

@@ -41,4 +41,5 @@ def _result(entry: Entry, ending: Ending, reason: str) -> Result:
         exit_code=ending.exit_code,
         reason=reason,
         retries=attempt - 1,
+        local=entry.local,
     )

@@ -27,11 +27,12 @@ class Result:
     note: str = ""
     output: dict[Stream, Captured] = field(default_factory=dict)
     code_page: str = ""
+    local: dict[str, object] | None = None
 
 
 def to_document(result: Result) -> dict[str, object]:
     """The JSON object of the exchange."""
-    return {
+    document: dict[str, object] = {
         "command": result.command,
         "attempt": result.attempt,
         "outcome": str(result.outcome),
@@ -47,6 +48,7 @@ def to_document(result: Result) -> dict[str, object]:
         }
         | {"code_page": result.code_page},
     }
+    return document if result.local is None else document | {"local": result.local}
 
 
 def _captured(part: Captured) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -31,6 +32,10 @@ class Started:
     command: str
     attempt: int
     started_at: datetime
+    local: dict[str, object] | None = None
+
+
+OnResult = Callable[[Result], None]
 
 
 class Work:
@@ -45,6 +50,11 @@ class Work:
         self._queue: dict[str, Command] = {}
         self._running: dict[str, CommandRun] = {}
         self._started: list[Started] = []
+        self._on_result: OnResult = lambda _: None
+
+    def tell_results_to(self, on_result: OnResult) -> None:
+        """Call `on_result` for each result from now on, whatever thread it comes from."""
+        self._on_result = on_result
 
     def recover(self) -> None:
         """After a start of the agent: answer for what an earlier one left unfinished."""
@@ -98,9 +108,15 @@ class Work:
         self._outbox.put(to_document(recovery.told_again(entry, entry.finished)))
 
     def holding(self) -> list[str]:
-        """The ids of all commands that wait or run."""
+        """The ids of all commands of the server's that wait or run."""
         with self._lock:
-            return [*self._queue, *self._running]
+            held = [*self._queue.values(), *(run.command for run in self._running.values())]
+            return [command.id for command in held if command.local is None]
+
+    def holds(self, command: str) -> bool:
+        """Whether a command, of the server's or the agent's own, waits or runs."""
+        with self._lock:
+            return command in self._queue or command in self._running
 
     def started(self) -> list[Started]:
         """The starts of which the server has not heard yet."""
@@ -170,7 +186,8 @@ class Work:
     def _end_unstarted(self, command: Command, outcome: Outcome, reason: str) -> None:
         code = NO_EXIT_CODE if outcome is Outcome.KILLED else None
         now = self._clock.now()
-        self._report(Result(command.id, outcome, now, exit_code=code, reason=reason))
+        local = command.local
+        self._report(Result(command.id, outcome, now, exit_code=code, reason=reason, local=local))
         with self._lock:
             self._queue.pop(command.id, None)
 
@@ -192,7 +209,11 @@ class Work:
     def _perform(self, run: CommandRun) -> None:
         command = run.command.id
         result: Result | None = Result(
-            command, Outcome.OUTCOME_UNKNOWN, None, reason="a fault of the agent; see its log"
+            command,
+            Outcome.OUTCOME_UNKNOWN,
+            None,
+            reason="a fault of the agent; see its log",
+            local=run.command.local,
         )
         with contained("a command failed inside the agent", command=command):
             result = run.perform()
@@ -204,13 +225,14 @@ class Work:
 
     def _note_start(self, command: Command, attempt: int, started_at: datetime) -> None:
         with self._lock:
-            self._started.append(Started(command.id, attempt, started_at))
+            self._started.append(Started(command.id, attempt, started_at, command.local))
         self._gate.ring()
 
     def _report(self, result: Result) -> None:
         """Into the outbox first: a crash in between is answered for from there."""
         self._outbox.put(to_document(result))
         self._note_end(result.command, Ending(result.outcome, result.exit_code))
+        self._on_result(result)
 
     def _note_end(self, command: str, ending: Ending) -> None:
         now = self._clock.now()

@@ -16,9 +16,12 @@ from fleet.agent.commands import Outcome
 from fleet.agent.exchange import Exchange, Talk
 from fleet.agent.gate import Freeze, Gate
 from fleet.agent.identity import IdentityFile, read_identity
+from fleet.agent.last_word import LastWordFile
+from fleet.agent.local_schedules import LocalSchedules
 from fleet.agent.pace import Pace
 from fleet.agent.transport import Transport
 from tests.fleet.agent.bench import Bench
+from tests.fleet.agent.locally import job_document, parts, schedule_document
 from tests.fleet.agent.make import (
     AGENT_ID,
     NOW,
@@ -49,6 +52,13 @@ class Rig:
         self.identity = IdentityFile(folder, found)
         self.transport = Transport(read_address(self.server.url))
         self.facts: dict[str, object] = {"zone": "UTC"}
+        self.local = LocalSchedules(
+            folder,
+            pinned=lambda: self.identity.current.pinned,
+            work=self.work,
+            gate=self.gate,
+            clock=self.bench.clock,
+        )
         self.exchange = self.new_start()
 
     def new_start(self) -> Exchange:
@@ -61,6 +71,8 @@ class Rig:
             gate=self.gate,
             clock=self.bench.clock,
             pace=Pace(),
+            local=self.local,
+            last_word=LastWordFile(self.folder),
             read_facts=lambda: dict(self.facts),
         )
 
@@ -439,6 +451,48 @@ def test_the_servers_time_is_what_counts_however_wrong_the_pcs_clock_is(rig: Rig
     rig.talk()
     rig.talk()
     assert rig.server.results[command_id()]["outcome"] == "expired"
+
+
+def test_a_bundle_is_taken_and_its_etag_said_until_the_server_knows(rig: Rig) -> None:
+    rig.talk()
+    assert "schedules_etag" not in rig.said["facts"]
+    rig.server.extra = {"schedules": parts((schedule_document(), job_document()), etag="e9")}
+    rig.talk()
+    rig.server.extra = {}
+    rig.talk()
+    assert rig.said["facts"] == {"zone": "UTC", "schedules_etag": "e9"}
+    rig.talk()
+    assert "facts" not in rig.said
+
+
+def test_a_bundle_that_is_not_right_does_not_spoil_the_exchange(rig: Rig) -> None:
+    rig.server.extra = {"schedules": ["rubbish"]}
+    rig.server.give(make_command())
+    assert rig.talk().came == 1
+    assert rig.local.etag == ""
+
+
+def test_a_fire_of_the_agents_own_is_told_with_its_schedule(rig: Rig) -> None:
+    rig.server.extra = {"schedules": parts((schedule_document(), job_document()))}
+    rig.talk()
+    rig.server.extra = {}
+    rig.local.step()
+    rig.work.step()
+    until(lambda: len(rig.bench.outbox) == 1, what="the result")
+    rig.talk()
+    (result,) = rig.said["results"]
+    (started,) = rig.said["started"]
+    assert result["local"] == started["local"]
+    assert result["local"]["schedule"] == "inventory-1h"
+    assert rig.said["holding"] == []
+
+
+def test_what_the_server_said_of_the_freeze_is_on_disk(rig: Rig, tmp_path: Path) -> None:
+    rig.server.freeze |= {"frozen": True, "reason": "audit"}
+    rig.talk()
+    word = LastWordFile(tmp_path).read()
+    assert word is not None
+    assert (word.freeze, word.server_time) == (Freeze(frozen=True, reason="audit"), NOW)
 
 
 def test_before_any_answer_the_gate_is_closed(tmp_path: Path) -> None:

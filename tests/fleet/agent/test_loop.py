@@ -15,6 +15,7 @@ from fleet.agent.identity import read_identity
 from fleet.agent.journal import Journal
 from fleet.agent.loop import Agent, Connections
 from fleet.agent.transport import Transport
+from tests.fleet.agent.locally import job_document, parts, schedule_document
 from tests.fleet.agent.make import command_id, make_command, make_script
 from tests.fleet.agent.server import FakeServer, Response, as_json
 from tests.fleet.agent.until import until
@@ -215,6 +216,24 @@ def test_without_its_journal_an_agent_starts_nothing_that_was_issued_before(
     server.give(fresh(2))
     assert agent_of(server, tmp_path).run_once().ok
     assert server.results[command_id(2)]["outcome"] == "succeeded"
+
+
+def test_a_local_schedule_fires_where_the_server_is_gone(
+    server: FakeServer, tmp_path: Path
+) -> None:
+    pair = (schedule_document(when={"per_pc": "once"}), job_document(f"touch {tmp_path}/ran\n"))
+    server.extra = {"schedules": parts(pair, issued_at=datetime.now(UTC))}
+    agent = agent_of(server, tmp_path)
+    assert agent.run_once().ok
+    assert not (tmp_path / "ran").exists()
+    server.faults.append(lambda _: Response(503))
+    running = Running(agent_of(server, tmp_path))
+    until((tmp_path / "ran").exists, what="the fire without a server")
+    running.stop()
+    server.faults.clear()
+    assert agent_of(server, tmp_path).run_once().ok
+    (result,) = server.results.values()
+    assert (result["outcome"], result["local"]["job"]) == ("succeeded", "inventory")
 
 
 def test_of_two_clones_only_the_later_start_goes_on(server: FakeServer, tmp_path: Path) -> None:
