@@ -17,6 +17,7 @@ from fleet.flow.evaluations import Verdict, record
 from fleet.flow.freeze import read_freeze
 from fleet.flow.occurrences import Due, due_occurrence, link, settle_occurrence, skip
 from fleet.flow.planning import plan_of
+from fleet.flow.rearming import rearm_calendars
 from fleet.flow.steadiness import begin_tick, end_tick, is_steady, park_silent
 from fleet.flow.targets import correct_due_times
 from fleet.flow.waiting_for import missing_from
@@ -49,6 +50,7 @@ class TickReport:
 def tick(*, now: datetime) -> TickReport:
     """Look at every schedule that may have something to do."""
     mark = begin_tick(now=now)
+    rearm_calendars(mark, now=now)
     freeze = read_freeze(now)
     after_thaw = mark.was_frozen and not freeze.frozen
     if freeze.frozen:

@@ -1,212 +1,123 @@
-"""Exchanges at the same time, on real connections. Each race has a stale-copy twin elsewhere."""
+"""Two at once: whoever comes second finds it done. Real threads on real connections."""
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from datetime import timedelta
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import pytest
-from django.db import connections
+from django.db import connection
 
-from fleet.flow import deliver as deliver_module
-from fleet.flow.collect import collect
-from fleet.flow.deliver import deliver
-from fleet.flow.signing import Signer, server_signer
-from fleet.models import Agent, Command, Job, JobAgent, Output, Result
-from fleet.operations.agents import revoke_agent
-from fleet.operations.freezing import set_freeze
-from fleet.rules.command_states import CommandState
-from scheduler.public import Actor
-from tests.fleet.flow.reporting import result
-from tests.fleet.make import NOW, make_agent, make_command, make_execution, make_job
+from fleet.flow.dispatch import NothingToDispatchError, dispatch
+from fleet.flow.filling import fill_chunk
+from fleet.flow.plans import Chosen, DispatchPlan
+from fleet.flow.tick import look_at, tick
+from fleet.models import (
+    Command,
+    Evaluation,
+    Execution,
+    Freeze,
+    Occurrence,
+    Origin,
+    Schedule,
+    ScheduleAgent,
+    TickMark,
+)
+from fleet.rules.targets import Target
+from tests.fleet.make import NOW, make_agent, make_job, make_schedule, make_schedule_agent
 
-pytestmark = [
-    pytest.mark.concurrency,
-    pytest.mark.django_db(transaction=True, serialized_rollback=True),
-]
-ALICE = Actor("user", "alice")
-LATER = NOW + timedelta(minutes=1)
-THREADS = 12
-S = CommandState
-
-
-@contextmanager
-def pool(size: int = THREADS) -> Iterator[ThreadPoolExecutor]:
-    """Threads that give their database connections back."""
-    with ThreadPoolExecutor(size) as threads:
-        yield threads
-        barrier = threading.Barrier(size)
-
-        def give_back() -> None:
-            barrier.wait(30)
-            connections.close_all()
-
-        for _ in range(size):
-            threads.submit(give_back)
+pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
+RUNNERS = 4
+T = TypeVar("T")
 
 
-def give(agent_id: int) -> int:
-    """How many commands an exchange hands out."""
-    given = deliver(agent_id, in_hand=frozenset(), most_bytes=3_000_000, now=LATER)
-    return len(given.envelopes)
+@pytest.fixture(autouse=True)
+def single_rows() -> None:
+    """The rows of migrations, which are flushed where transactions are real."""
+    Freeze.objects.get_or_create(pk=1)
+    TickMark.objects.get_or_create(pk=1)
 
 
-def handed_out() -> int:
-    return Command.objects.filter(state=S.HANDED_OUT.value).count()
+def at_once(act: Callable[[], T]) -> list[T]:
+    """What `act` answers in several threads that start together."""
+    barrier = threading.Barrier(RUNNERS)
+
+    def run() -> T:
+        try:
+            barrier.wait(timeout=30)
+            return act()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(RUNNERS) as pool:
+        return [future.result() for future in [pool.submit(run) for _ in range(RUNNERS)]]
 
 
-def test_after_the_answer_frozen_nothing_more_is_handed_out() -> None:
-    job = make_job()
-    server_signer()
-    agents = [make_agent() for _ in range(200)]
-    for agent in agents:
-        make_command(agent, execution=make_execution(job))
-    some_are_out = threading.Event()
-
-    def ask(agent: Agent) -> int:
-        given = give(agent.pk)
-        if given:
-            some_are_out.set()
-        return given
-
-    with pool() as threads:
-        asking = [threads.submit(ask, agent) for agent in agents]
-        assert some_are_out.wait(30)
-        set_freeze({"reason": "now"}, actor=ALICE, now=NOW)
-        at_the_answer = handed_out()
-        given = sum(one.result(60) for one in asking)
-
-    assert handed_out() == given == at_the_answer
-    assert 0 < at_the_answer < 200
+def test_29_one_nominal_time_fires_once_however_many_look() -> None:
+    schedule = make_schedule(when={"calendar": {"at": "12:00"}}, tz="utc")
+    Schedule.objects.filter(pk=schedule.pk).update(next_fire_at=NOW)
+    make_agent()
+    fired = at_once(lambda: look_at(schedule.pk, now=NOW))
+    assert sorted(fired) == [0, 0, 0, 1]
+    assert (Occurrence.objects.count(), Execution.objects.count()) == (1, 1)
 
 
-def test_a_freeze_waits_for_the_hand_out_that_has_read_no_freeze(
+def test_16_overlapping_ticks_send_each_agent_one_command() -> None:
+    for _ in range(3):
+        schedule = make_schedule()
+        for _ in range(5):
+            make_schedule_agent(schedule, make_agent())
+    at_once(lambda: tick(now=NOW))
+    assert Command.objects.count() == 15
+    assert Execution.objects.count() == 3
+    assert not ScheduleAgent.objects.exclude(due_at=None).exists()
+    assert Evaluation.objects.filter(until=None).count() == 3
+
+
+def test_two_schedules_that_want_the_same_agent_do_not_both_get_it() -> None:
+    job, agent = make_job(), make_agent()
+    assert job.current is not None
+    schedules = [make_schedule(job=job) for _ in range(RUNNERS)]
+    plans = [
+        DispatchPlan(
+            job.current,
+            Origin.SCHEDULE,
+            "scheduler",
+            Target(all=True),
+            selection=Chosen((agent.pk,)),
+            schedule=schedule,
+            reconciles=True,
+        )
+        for schedule in schedules
+    ]
+
+    def send() -> bool:
+        try:
+            dispatch(plans.pop(), now=NOW)
+        except NothingToDispatchError:
+            return False
+        return True
+
+    assert sorted(at_once(send)) == [False, False, False, True]
+    assert (Command.objects.count(), Execution.objects.count()) == (1, 1)
+
+
+def test_f19_a_large_execution_filled_by_several_is_filled_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The twin of the storm, step by step."""
-    command = make_command()
-    signer = server_signer()
-    has_read, may_go_on = threading.Event(), threading.Event()
-    order: list[str] = []
-
-    def slowly() -> Signer:
-        has_read.set()
-        may_go_on.wait(30)
-        return signer
-
-    def freeze() -> None:
-        set_freeze({"reason": "now"}, actor=ALICE, now=NOW)
-        order.append("frozen" if handed_out() == 1 else "frozen too early")
-
-    monkeypatch.setattr(deliver_module, "server_signer", slowly)
-    with pool(2) as threads:
-        giving = threads.submit(give, command.agent_id)
-        assert has_read.wait(30)
-        freezing = threads.submit(freeze)
-        assert wait([freezing], timeout=0.3).not_done
-        may_go_on.set()
-        assert giving.result(30) == 1
-        freezing.result(30)
-
-    assert order == ["frozen"]
-    assert give(make_command().agent_id) == 0
-
-
-def test_no_slot_is_taken_twice() -> None:
+    monkeypatch.setattr("fleet.flow.filling.CHUNK", 5)
+    for _ in range(23):
+        make_agent()
     job = make_job()
-    server_signer()
-    agents = [make_agent() for _ in range(40)]
-    for agent in agents:
-        make_command(agent, execution=make_execution(job), max_concurrent=7)
+    assert job.current is not None
+    plan = DispatchPlan(job.current, Origin.MANUAL, "alice", Target(all=True))
+    execution = dispatch(plan, now=NOW)
 
-    with pool() as threads:
-        given = sum(threads.map(give, [agent.pk for agent in agents]))
+    def fill() -> None:
+        while fill_chunk(execution.pk, now=NOW):
+            pass
 
-    job.refresh_from_db()
-    assert (given, handed_out(), job.slots_taken) == (7, 7, 7)
-
-
-def test_an_exchange_that_a_proxy_sends_twenty_times_hands_out_once() -> None:
-    command = make_command(max_concurrent=1)
-    server_signer()
-
-    with pool() as threads:
-        given = list(threads.map(lambda _: give(command.agent_id), range(20)))
-
-    command.refresh_from_db()
-    assert given == [1] * 20
-    assert (command.seq, Job.objects.get().slots_taken) == (1, 1)
-
-
-def test_a_result_that_comes_fifty_times_at_once_is_stored_once() -> None:
-    command = make_command(state=S.STARTED, holds_slot=True)
-    Job.objects.update(slots_taken=5)
-    report = result(command)
-
-    with pool() as threads:
-        verdicts = list(
-            threads.map(lambda _: collect(command.agent_id, [report], now=LATER), range(50))
-        )
-
-    told = sorted(one[command.pk].value for one in verdicts)
-    assert told == ["duplicate"] * 49 + ["stored"]
-    assert (Result.objects.count(), Output.objects.count()) == (1, 1)
-    assert (JobAgent.objects.count(), Job.objects.get().slots_taken) == (1, 4)
-
-
-def test_two_different_results_at_once_leave_one_and_a_conflict() -> None:
-    command = make_command(state=S.STARTED)
-    reports = [result(command, exit_code=code) for code in range(10)]
-
-    with pool() as threads:
-        verdicts = list(
-            threads.map(lambda one: collect(command.agent_id, [one], now=LATER), reports)
-        )
-
-    told = sorted(one[command.pk].value for one in verdicts)
-    assert told == ["conflict"] * 9 + ["stored"]
-    assert Result.objects.get().conflicts == 9
-
-
-def test_an_execution_ends_although_its_last_two_results_come_at_once() -> None:
-    def once() -> str:
-        execution = make_execution(job)
-        commands = [make_command(execution=execution, state=S.STARTED) for _ in range(2)]
-        both = threading.Barrier(2)
-
-        def send(command: Command) -> None:
-            both.wait(30)
-            collect(command.agent_id, [result(command)], now=LATER)
-
-        list(threads.map(send, commands))
-        execution.refresh_from_db()
-        return execution.state
-
-    job = make_job()
-    with pool(2) as threads:
-        assert [once() for _ in range(10)] == ["ended"] * 10
-
-
-def test_nothing_goes_out_to_an_agent_once_it_is_revoked() -> None:
-    server_signer()
-    job = make_job()
-    agents = [make_agent() for _ in range(20)]
-    for agent in agents:
-        make_command(agent, execution=make_execution(job))
-
-    def revoke(agent: Agent) -> int:
-        revoke_agent(agent, actor=ALICE, now=LATER)
-        return agent.pk
-
-    acts: list[tuple[Callable[[Any], int], Any]] = []
-    for agent in agents:
-        acts += [(give, agent.pk), (revoke, agent)]
-    with pool() as threads:
-        list(threads.map(lambda act: act[0](act[1]), acts))
-
-    # What went out before is given up, what had not is cancelled; nothing is left in between.
-    states = set(Command.objects.values_list("state", flat=True))
-    assert states <= {"cancelled", "outcome_unknown"}
-    assert sum(give(agent.pk) for agent in agents) == 0
+    at_once(fill)
+    execution.refresh_from_db()
+    assert (execution.state, execution.planned) == ("live", 23)
+    assert Command.objects.values("agent").distinct().count() == Command.objects.count() == 23

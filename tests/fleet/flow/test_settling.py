@@ -144,6 +144,32 @@ def test_the_last_run_and_the_last_success_are_kept_apart(
     assert (fact.last_state, fact.last_success_at) == (last[0], success)
 
 
+@pytest.mark.parametrize(
+    ("ends", "succeeded_at"),
+    [
+        pytest.param([(S.SUCCEEDED, 1), (S.SUCCEEDED, 2)], 2, id="15.2#1"),
+        pytest.param([(S.FAILED, 1)], None, id="15.2#2"),
+        pytest.param([], None, id="15.2#3 in flight"),
+        pytest.param([(S.SUCCEEDED, 1), (S.FAILED, 2)], 1, id="15.2#4"),
+        pytest.param([(S.OUTCOME_UNKNOWN, 1)], None, id="15.2#6 reaped"),
+        pytest.param([(S.SKIPPED, 1)], None, id="#909 a skip is no success"),
+    ],
+)
+def test_only_successes_complete(ends: list[tuple[S, int]], succeeded_at: int | None) -> None:
+    schedule, agent = make_schedule(), make_agent()
+    for state, hour in ends:
+        settled(ended(schedule, agent, state, at=NOW + hour * HOUR), now=NOW + 3 * HOUR)
+    fact = JobAgent.objects.filter(job=schedule.job).exclude(last_success_at=None).first()
+    expected = NOW + succeeded_at * HOUR if succeeded_at is not None else None
+    assert (fact.last_success_at if fact else None) == expected
+
+
+def test_15_2_a_success_of_another_job_completes_nothing_here() -> None:
+    schedule, agent = make_schedule(), make_agent()
+    settled(ended(None, agent, S.SUCCEEDED, job=make_job()))
+    assert not JobAgent.objects.filter(job=schedule.job).exists()
+
+
 def test_what_never_ran_leaves_no_fact() -> None:
     schedule, agent = make_schedule(), make_agent()
     settled(ended(schedule, agent, S.EXPIRED), ended(schedule, agent, S.CANCELLED))
