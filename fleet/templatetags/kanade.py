@@ -12,6 +12,7 @@ from fleet.rules import charts
 from fleet.rules.charts import Count, Part
 from fleet.rules.looks import look_of, words_of
 from scheduler.admin.cells import NOTHING, ago, drawn, moment
+from scheduler.admin.paging import MOST_COUNTED
 from scheduler.rules.spans import duration_words
 
 __all__ = [
@@ -20,8 +21,6 @@ __all__ = [
 ]  # fmt: skip
 
 register = template.Library()
-# Lists count so far and no further.
-MOST_COUNTED = 10_000
 register.simple_tag(moment)
 register.simple_tag(ago)
 register.simple_tag(drawn)

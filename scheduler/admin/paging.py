@@ -4,7 +4,8 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.utils.functional import cached_property
 
-from fleet.templatetags.kanade import MOST_COUNTED
+# Lists count so far and no further.
+MOST_COUNTED = 10_000
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]  # Django's is not generic at run time
