@@ -103,7 +103,11 @@ class _Answer:
     def _start_response(
         self, status: str, headers: list[tuple[str, str]], _exc_info: object = None
     ) -> Callable[[bytes], object]:
-        encoded = [(name.lower().encode("latin-1"), v.encode("latin-1")) for name, v in headers]
+        # Django begins its cookies with a blank, which the stricter protocol refuses.
+        encoded = [
+            (name.lower().encode("latin-1"), value.strip().encode("latin-1"))
+            for name, value in headers
+        ]
         code = int(status.split(" ", 1)[0])
         self._start = {"type": "http.response.start", "status": code, "headers": encoded}
         return self._keep

@@ -93,6 +93,16 @@ def test_repeated_headers_are_joined() -> None:
     assert app.environ["HTTP_X_A"] == "1,2"
 
 
+def test_a_cookie_goes_out_without_the_blank_that_django_puts_before_it() -> None:
+    def signs_in(_environ: Environ, start: StartResponse) -> list[bytes]:
+        start("200 OK", [("Set-Cookie", " kanade=1; Path=/")])
+        return [b""]
+
+    got = asyncio.run(ask(Bridge(signs_in, threads=1), scope()))
+
+    assert got.headers["set-cookie"] == "kanade=1; Path=/"
+
+
 def test_a_large_answer_is_passed_on_while_it_is_made() -> None:
     app = Echo(*[b"x" * 600_000] * 5)
 
