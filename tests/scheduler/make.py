@@ -61,7 +61,7 @@ class Worker:
     def claim_suspect(self) -> Claim:
         """Claim the one task that has to run alone."""
         promote(now=self.clock.now)
-        (found,) = claim_suspect(self.wish(1), now=self.clock.now)
+        (found,) = sift(claim_suspect(self.wish(1), now=self.clock.now), now=self.clock.now)
         return found
 
     def beat(self) -> None:
