@@ -45,15 +45,15 @@ class Hand:
 
     def take(self, claims: Iterable[Claim]) -> None:
         """Have bodies run."""
-        for one in claims:
-            self.claims[one.task_id] = one
-            self.executor.submit(one)
+        taken = {one.task_id: one for one in claims}
+        self.claims |= taken
+        self.executor.submit(taken.values())
 
     def call(self, calls: Iterable[HookCall]) -> None:
         """Have hooks called."""
-        for one in calls:
-            self.calling[one.task_id] = one
-            self.executor.submit(one)
+        found = {one.task_id: one for one in calls}
+        self.calling |= found
+        self.executor.submit(found.values())
 
     def write_ended(self, *, now: datetime) -> None:
         """Write what ended since the last pass, all of it in one transaction."""

@@ -48,9 +48,10 @@ class Intake:
             return Taken(0, more=False, next_due=None)
         claims = self._claim(room, now=self._until(now))
         self.hand.take(sift(claims, now=now))
-        full = len(claims) >= min(room, claim.BATCH)
-        if full:
-            return Taken(len(claims), more=not self._alone, next_due=None)
+        if len(claims) >= min(room, claim.BATCH):
+            # With no room left the next look comes when a body ends.
+            more = not self._alone and len(claims) < room
+            return Taken(len(claims), more=more, next_due=None)
         next_due = claim.next_due()
         promoted = next_due is not None and next_due <= self._until(now)
         if promoted:
@@ -67,8 +68,10 @@ class Intake:
             return 1
         if holds_back(self.suspect_since, at=at):
             return 0
-        executor = self.hand.executor
-        return executor.workers + executor.pace.ahead - held
+        workers, ahead = self.hand.executor.workers, self.hand.executor.pace.ahead
+        room = workers + ahead - held
+        # While enough waits for the threads, a few at a time would only cost statements.
+        return 0 if held > workers and room < ahead // 2 else room
 
     def _claim(self, room: int, *, now: datetime) -> list[Claim]:
         if self._alone:
