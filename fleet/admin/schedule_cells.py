@@ -23,7 +23,7 @@ ROW = "_kanade_row"
 
 def columns(now: datetime) -> list[Any]:
     """The columns for a list that is drawn at `now`."""
-    return [ident, says, next_fire, _last_look(now), last_day, coverage, _notes(now)]
+    return [_ident(now), says, next_fire, _last_look(now), last_day, coverage]
 
 
 def row_of(schedule: Schedule) -> Row:
@@ -32,10 +32,17 @@ def row_of(schedule: Schedule) -> Row:
     return row
 
 
-@admin.display(description="id", ordering="slug")
-def ident(schedule: Schedule) -> str:
-    """The id, and the job under it."""
-    return format_html('{}<br><span class="utc">runs {}</span>', schedule.slug, schedule.job.slug)
+def _ident(now: datetime) -> Callable[[Schedule], str]:
+    @admin.display(description="id", ordering="slug")
+    def ident(schedule: Schedule) -> str:
+        return format_html(
+            '{}<br><span class="utc">runs {}</span>{}',
+            schedule.slug,
+            schedule.job.slug,
+            badges(notes_of(schedule, now)),
+        )
+
+    return ident
 
 
 @admin.display(description="when and where")
@@ -100,17 +107,14 @@ def coverage(schedule: Schedule) -> str:
     return render_to_string("kanade/coverage_cell.html", told)
 
 
-def _notes(now: datetime) -> Callable[[Schedule], str]:
-    @admin.display(description="notes")
-    def notes(schedule: Schedule) -> str:
-        manifest = row_of(schedule).manifest
-        if manifest is None:
-            return badges([short(row_of(schedule).problem)])
-        found = list(diagnostics(manifest, now=now, local=local_zone()))
-        if schedule.job.revoked_at is not None:
-            found.append("its job is revoked")
-        if schedule.targets_dirty_at is not None:
-            found.append("its target is being computed")
-        return badges([short(note, 60) for note in found])
-
-    return notes
+def notes_of(schedule: Schedule, now: datetime) -> list[str]:
+    """What to know about it: it is kept, and does not do what it seems to say."""
+    manifest = row_of(schedule).manifest
+    if manifest is None:
+        return [short(row_of(schedule).problem)]
+    found = list(diagnostics(manifest, now=now, local=local_zone()))
+    if schedule.job.revoked_at is not None:
+        found.append("its job is revoked")
+    if schedule.targets_dirty_at is not None:
+        found.append("its target is being computed")
+    return [short(note, 60) for note in found]
