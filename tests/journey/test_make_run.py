@@ -90,7 +90,12 @@ def test_the_demo_runs_on_the_local_agent_and_ctrl_c_leaves_no_process(
         log=log.read_text,
     )
 
-    until(lambda: "Hello from" in outcomes(copy), within_s=90, what="a result", log=lambda: log.read_text() + outcomes(copy))
+    until(
+        lambda: "Hello from" in outcomes(copy),
+        within_s=90,
+        what="a result",
+        log=lambda: log.read_text() + outcomes(copy),
+    )
     os.killpg(running.pid, signal.SIGINT)
     running.wait(45)
     until(lambda: not processes_of(copy), within_s=5, what=f"left: {processes_of(copy)}")
