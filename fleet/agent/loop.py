@@ -19,6 +19,7 @@ from fleet.agent.pace import SHORTEST_S, Pace
 from fleet.agent.transport import Transport
 from fleet.agent.waiter import Waiter
 from fleet.agent.work import Work
+from fleet.agent.workspace import remove_leftovers
 from scheduler.rules.contained import contained
 
 logger = logging.getLogger(__name__)
@@ -88,6 +89,7 @@ class Agent:
 
     def run_forever(self) -> None:
         """Work until `stop`, then let scripts end for ten seconds, then end them."""
+        remove_leftovers()
         self._work.recover()
         starter = threading.Thread(target=self._start_what_may, name="starter", daemon=True)
         waiter = Waiter(self._connections.wait, on_call=self._call)

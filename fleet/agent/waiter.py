@@ -8,11 +8,14 @@ import threading
 from collections.abc import Callable
 from urllib.parse import quote
 
+from fleet.agent.clock import steady_seconds
 from fleet.agent.transport import Transport, UnreachableError
 
 PATH = "/api/agent/v1/wait"
 WAIT_S = 50
 _SLACK_S = 15
+# An answer that comes sooner was no wait: asking again at once would only heat both sides.
+_LEAST_S = 1.0
 _CALLED, _NOTHING = 200, 204
 
 
@@ -56,6 +59,7 @@ class Waiter(threading.Thread):
 
     def _wait_once(self, ticket: str) -> bool:
         """Wait for one call; whether the same ticket may be used again."""
+        began = steady_seconds()
         target = f"{PATH}?ticket={quote(ticket, safe='')}&timeout={WAIT_S}"
         try:
             reply = self._transport.request("GET", target, timeout_s=WAIT_S + _SLACK_S)
@@ -63,4 +67,4 @@ class Waiter(threading.Thread):
             return False
         if reply.status == _CALLED:
             self._on_call()
-        return reply.status == _NOTHING
+        return reply.status == _NOTHING and steady_seconds() - began >= _LEAST_S

@@ -3,7 +3,10 @@
 import os
 import secrets
 import shutil
+import stat
+import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +16,7 @@ from fleet.agent import accounts, shells
 from fleet.agent.accounts import Account
 from fleet.agent.commands import Command
 
-FOLDER_PREFIX = "kanade-"
+FOLDER_PREFIX = "kanade-run-"
 # The mark by which a process of this attempt is told from all others, wherever it has gone.
 MARK = "KANADE_RUN"
 _PARAM_PREFIX = "KANADE_P_"
@@ -75,6 +78,21 @@ def workspace(command: Command, attempt: int) -> Iterator[Workspace]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def remove_leftovers(*, older_than_s: float = 86_400.0) -> None:
+    """Remove the folders that agents of this account left behind when they died.
+
+    Younger ones are left alone: a script may have outlived its agent and still be at work.
+    """
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        try:
+            facts = folder.lstat()
+        except OSError:
+            continue
+        is_ours = stat.S_ISDIR(facts.st_mode) and facts.st_uid == _own_uid()
+        if is_ours and time.time() - facts.st_mtime > older_than_s:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def environment(
     command: Command, attempt: int, folder: Path, account: Account | None
 ) -> dict[str, str]:
@@ -92,6 +110,11 @@ def environment(
     }
     # Values reach the script as variables and never become a part of its text.
     return found | {_PARAM_PREFIX + name: text for name, text in command.script.params.items()}
+
+
+def _own_uid() -> int:
+    # Windows has none and says 0 for every file's owner.
+    return os.geteuid() if sys.platform != "win32" else 0
 
 
 def _shell(name: str) -> shells.Shell:

@@ -175,7 +175,7 @@ def test_kills_at_any_moment_never_start_a_command_twice(
 def orphans(folder: Path) -> list[str]:
     """Processes whose command line or environment names the folder's scripts."""
     listing = subprocess.run(
-        ["pgrep", "-f", "kanade-.*/script.sh"], capture_output=True, text=True, check=False
+        ["pgrep", "-f", "kanade-run-.*/script.sh"], capture_output=True, text=True, check=False
     )
     return [pid for pid in listing.stdout.split() if _writes_to(pid, folder)]
 

@@ -31,8 +31,7 @@ def printed(command: Command) -> str:
 
 
 def folders() -> set[str]:
-    names = Path(tempfile.gettempdir()).glob(f"{workspace.FOLDER_PREFIX}*")
-    return {path.name for path in names if path.is_dir() and not path.name.startswith("kanade-t")}
+    return {p.name for p in Path(tempfile.gettempdir()).glob(f"{workspace.FOLDER_PREFIX}*")}
 
 
 def refused(command: Command) -> str:
@@ -56,6 +55,24 @@ def test_the_folder_goes_also_when_the_start_fails() -> None:
     with pytest.raises(ZeroDivisionError), workspace.workspace(scripted(), 1) as place:
         raise ZeroDivisionError
     assert not Path(place.argv[-1]).parent.exists()
+
+
+def test_old_folders_of_dead_agents_are_removed_and_young_ones_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    old, young = tmp_path / "kanade-run-old", tmp_path / "kanade-run-young"
+    other, link = tmp_path / "kanade-other", tmp_path / "kanade-run-link"
+    for folder in (old, young, other):
+        folder.mkdir()
+        (folder / "script.sh").touch()
+    link.symlink_to(other)
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    os.utime(link, (0, 0), follow_symlinks=False)
+    workspace.remove_leftovers()
+    assert {path.name for path in tmp_path.iterdir()} == {young.name, other.name, link.name}
+    assert (other / "script.sh").exists()
 
 
 def test_the_environment_is_an_allow_list(monkeypatch: pytest.MonkeyPatch) -> None:
