@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -85,3 +86,36 @@ def test_sound_json_comes_back_as_it_was(value: object) -> None:
 def test_any_bytes_give_a_value_or_the_one_error(data: bytes) -> None:
     with contextlib.suppress(StrictJSONError):
         loads(data)
+
+
+MEGABYTE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b'"' + b'\\"' * (MEGABYTE // 2) + b"\\\n", id="escaped quotes, no end"),
+        pytest.param(b'"' * MEGABYTE, id="quotes"),
+        pytest.param(b'"' + b"\\" * MEGABYTE, id="backslashes"),
+        pytest.param(b'"\\\n' * (MEGABYTE // 3), id="line ends escaped"),
+    ],
+)
+def test_a_megabyte_of_quotes_is_read_once_and_refused(data: bytes) -> None:
+    started = time.process_time()
+
+    with pytest.raises(StrictJSONError):
+        loads(data)
+
+    # Trying again at each quote takes hours for this; reading once takes a tenth of a second.
+    assert time.process_time() - started < 20
+
+
+def test_brackets_after_an_unfinished_string_never_reach_the_parser() -> None:
+    with pytest.raises(StrictJSONError, match="not JSON"):
+        loads(b'["' + b"[" * 100_000)
+
+
+def test_a_string_with_an_escaped_end_hides_its_brackets_alone() -> None:
+    assert loads(b'["\\\\", "\\"[[[[[[[[[[[[[[[[[[[["]') == ["\\", '"' + "[" * 20]
+    with pytest.raises(StrictJSONError, match="nested"):
+        loads(b'["\\\\"' + b"[" * 20)
