@@ -7,7 +7,9 @@ from unittest.mock import patch
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from fleet.flow.dispatch import dispatch
 from fleet.flow.freeze import read_freeze
+from fleet.flow.plans import DispatchPlan
 from fleet.flow.tick import TickReport, look_at, tick
 from fleet.models import (
     Agent,
@@ -17,11 +19,13 @@ from fleet.models import (
     Execution,
     Freeze,
     Occurrence,
+    Origin,
     Schedule,
     TickMark,
 )
 from fleet.rules.command_states import CommandState
 from fleet.rules.execution_states import ExecutionState
+from fleet.rules.targets import Target
 from tests.fleet.make import (
     MINUTE,
     NOW,
@@ -170,6 +174,19 @@ def test_two_schedules_of_one_job_never_have_two_commands_open_on_one_agent() ->
         make_schedule_agent(schedule, agent)
     assert tick(now=NOW).fired == 1
     assert Command.objects.count() == 1
+
+
+def test_an_agent_that_runs_the_job_by_hand_is_not_sent_it_as_well() -> None:
+    job, busy, free = make_job(), make_agent("busy"), make_agent("free")
+    assert job.current is not None
+    by_hand = DispatchPlan(job.current, Origin.MANUAL, "alice", Target(pcs=("busy",)))
+    dispatch(by_hand, now=NOW)
+    schedule = make_schedule(job=job)
+    for agent in (busy, free):
+        make_schedule_agent(schedule, agent)
+    tick(now=NOW)
+    assert fired(schedule) == ["free"]
+    assert Command.objects.filter(agent=busy).count() == 1
 
 
 def test_one_broken_schedule_does_not_stop_the_others() -> None:
