@@ -5,11 +5,13 @@ from collections.abc import Callable
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import resolve
 from django.utils import timezone
 from rest_framework.exceptions import APIException
 
 from scheduler.api.problems import MEDIA_TYPE, problem
 
+AGENTS = "/api/agent/"
 ZONE_COOKIE = "kanade_zone"
 NO_FEATURES = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
 
@@ -64,6 +66,22 @@ class NoLength(APIException):
 
 def _refused(error: APIException) -> HttpResponse:
     return JsonResponse(problem(error), status=error.status_code, content_type=MEDIA_TYPE)
+
+
+class AgentsPath:
+    """Requests of agents go straight to their view: no session, no cookie, no user on the way."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not request.path_info.startswith(AGENTS):
+            return self.get_response(request)
+        # What CommonMiddleware asks of every other request: the host is one of ours.
+        request.get_host()
+        found = resolve(request.path_info)
+        answer: HttpResponse = found.func(request, *found.args, **found.kwargs)
+        return answer
 
 
 class ViewerZone:

@@ -1,11 +1,9 @@
 """What agents send: JSON in UTF-8 as it is, within a size, with whatever texts a PC has."""
 
-from collections.abc import Mapping
 from http import HTTPStatus
-from typing import IO, Any
 
+from django.http import HttpRequest
 from rest_framework.exceptions import APIException, ParseError, UnsupportedMediaType
-from rest_framework.parsers import BaseParser
 
 from scheduler.api.strict import CHARSETS
 from scheduler.rules import strict_json
@@ -23,46 +21,32 @@ class TooLarge(APIException):
     default_code = "too_large"
 
 
-class AgentParser(BaseParser):
-    """Reads one exchange. Texts pass as they are: they are cleaned one by one."""
+def read_body(request: HttpRequest, *, max_bytes: int) -> object:
+    """Return the JSON value of the body; raise what is wrong with it.
 
-    media_type = "application/json"
-    max_bytes = MAX_EXCHANGE
-
-    def parse(
-        self,
-        stream: IO[bytes],
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Return the value of the body; raise what is wrong with it."""
-        request = (parser_context or {})["request"]
-        encoding = request.headers.get("Content-Encoding", "identity")
-        if encoding.strip().lower() != "identity":
-            raise UnsupportedMediaType(encoding, detail="nothing compressed is taken")
-        if charset_of(media_type or "") not in CHARSETS:
-            raise UnsupportedMediaType(media_type or "", detail="send JSON in UTF-8")
-        data = stream.read(self.max_bytes + 1)
-        if len(data) > self.max_bytes:
-            raise TooLarge(f"at most {self.max_bytes} bytes are taken")
-        try:
-            return strict_json.loads(
-                data, max_bytes=self.max_bytes, max_nodes=MAX_VALUES, any_text=True
-            )
-        except strict_json.StrictJSONError as error:
-            raise ParseError(str(error)) from error
+    That nothing is compressed and that the length is told, the site asks of every request. Texts
+    pass as they are: they are cleaned one by one.
+    """
+    _require_plain_json(request)
+    data = request.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise TooLarge(f"at most {max_bytes} bytes are taken")
+    try:
+        return strict_json.loads(data, max_bytes=max_bytes, max_nodes=MAX_VALUES, any_text=True)
+    except strict_json.StrictJSONError as error:
+        raise ParseError(str(error)) from error
 
 
-class EnrolmentParser(AgentParser):
-    """Reads an enrolment."""
+def length_of(request: HttpRequest) -> int:
+    """Return how many bytes the sender announces, 0 where it does not say."""
+    text = request.META.get("CONTENT_LENGTH") or "0"
+    return int(text) if text.isdigit() and len(text) < 12 else 0  # noqa: PLR2004  # a terabyte
 
-    max_bytes = MAX_ENROLMENT
 
-
-def charset_of(media_type: str) -> str:
-    """Return the charset parameter in lower case, empty where there is none."""
-    for part in media_type.split(";")[1:]:
-        name, _, value = part.strip().partition("=")
-        if name.strip().lower() == "charset":
-            return value.strip().strip('"').lower()
-    return ""
+def _require_plain_json(request: HttpRequest) -> None:
+    kind = request.content_type or ""
+    if kind.lower() != "application/json":
+        raise UnsupportedMediaType(kind, detail="send application/json")
+    charset = (request.content_params or {}).get("charset", "")
+    if charset.lower() not in CHARSETS:
+        raise UnsupportedMediaType(kind, detail="send JSON in UTF-8")

@@ -1,21 +1,25 @@
-"""What agents call: enrol, and exchange. The third path, the wait, is answered before Django."""
+"""What agents call: enrol, and exchange. The third path, the wait, is answered before Django.
 
+Plain views: a framework between the two queries of an exchange without news and their answer would
+cost more than both.
+"""
+
+from abc import abstractmethod
 from base64 import b64encode
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from django.db import InterfaceError, OperationalError
-from django.http import HttpResponse, JsonResponse
+from django.db import DataError, InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
-from rest_framework.exceptions import APIException, ValidationError
-from rest_framework.renderers import JSONRenderer
-from rest_framework.request import Request
-from rest_framework.views import APIView
+from django.views import View
+from rest_framework.exceptions import APIException, MethodNotAllowed, ValidationError
+from rest_framework.throttling import BaseThrottle
 
-from fleet.agent_api.authentication import CHALLENGE, AgentCredential, IsAgent
-from fleet.agent_api.bodies import AgentParser, EnrolmentParser
-from fleet.agent_api.limits import AddressLimit, AgentLimit
+from fleet.agent_api import limits
+from fleet.agent_api.authentication import CHALLENGE, authenticated
+from fleet.agent_api.bodies import MAX_ENROLMENT, MAX_EXCHANGE, length_of, read_body
 from fleet.agent_api.newcomers import read_newcomer
 from fleet.flow.deliver import HandOutLostError
 from fleet.flow.exchange import Answer, NotThisAgentError, exchange
@@ -36,7 +40,7 @@ AT_ONCE_S = 0.0
 
 
 class Unavailable(APIException):
-    """The database or the server's key is not there: nothing was taken, send it again."""
+    """Nothing was taken; the same message may come again."""
 
     status_code = HTTPStatus.SERVICE_UNAVAILABLE
     default_detail = "The server cannot answer now; send it again."
@@ -53,46 +57,55 @@ class EnrolmentRefused(APIException):
     auth_header = CHALLENGE
 
 
-class AgentView(APIView):
-    """One clock reading a request, problems as documents, and nothing of sessions or users."""
-
-    schema = None
-    renderer_classes = (JSONRenderer,)
-    now: datetime
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Read the clock before anything is asked."""
-        self.now = timezone.now()
-        super().initial(request, *args, **kwargs)
-
-    def handle_exception(self, exc: Exception) -> Any:
-        """Turn what the flow raises into an answer."""
-        if isinstance(exc, (OperationalError, InterfaceError, HandOutLostError, SigningKeyError)):
-            return problem_response(Unavailable(), {})
-        if isinstance(exc, NotThisAgentError):
-            return problem_response(Conflict(_NOT_THIS_AGENT), {})
-        return super().handle_exception(exc)
-
-
 _NOT_THIS_AGENT = (
     "Another machine or a later start holds this identity; an operator decides which one is right."
 )
+# The database or the key is not there, or somebody was faster: the same message may come again.
+_PASSING = (OperationalError, InterfaceError, HandOutLostError, SigningKeyError)
+# Input that no check of ours foresaw is the sender's all the same.
+_UNFORESEEN = (RecursionError, OverflowError, UnicodeError, DataError)
+
+
+class AgentView(View):
+    """A POST with one reading of the clock, whose errors are problem documents."""
+
+    def dispatch(self, request: HttpRequest, *_args: Any, **_kwargs: Any) -> HttpResponse:
+        """Answer, whatever happens."""
+        try:
+            if request.method != "POST":
+                raise MethodNotAllowed(request.method or "")
+            return self.answer(request, timezone.now())
+        except _PASSING:
+            return _problem(Unavailable())
+        except NotThisAgentError:
+            return _problem(Conflict(_NOT_THIS_AGENT))
+        except (APIException, *_UNFORESEEN) as error:
+            return _problem(error)
+
+    @abstractmethod
+    def answer(self, request: HttpRequest, now: datetime) -> HttpResponse:
+        """Answer a POST."""
+
+
+def _problem(error: Exception) -> HttpResponse:
+    response = problem_response(error, {})
+    assert response is not None  # all that is caught has a document
+    if isinstance(error, MethodNotAllowed):
+        response["Allow"] = "POST"
+    return response
 
 
 class Enrol(AgentView):
-    """`POST enrol`: a token becomes an agent and its credential."""
+    """`POST enrol`: a token becomes an agent and its credential. Open to whoever has a token."""
 
-    authentication_classes = ()
-    permission_classes = ()
-    throttle_classes = (AddressLimit,)
-    parser_classes = (EnrolmentParser,)
-
-    def post(self, request: Request) -> HttpResponse:
+    def answer(self, request: HttpRequest, now: datetime) -> HttpResponse:
         """Answer 201 with the credential, which is shown this once."""
-        newcomer = read_newcomer(request.data, address=request.META.get("REMOTE_ADDR", ""))
+        address = _address(request)
+        limits.ADDRESSES.spend(address)
+        newcomer = read_newcomer(read_body(request, max_bytes=MAX_ENROLMENT), address=address)
         signer = server_signer()
         try:
-            enrolled = enrol(newcomer, now=self.now)
+            enrolled = enrol(newcomer, now=now)
         except EnrolmentRefusedError:
             raise EnrolmentRefused from None
         body = {
@@ -101,33 +114,36 @@ class Enrol(AgentView):
             "server_id": str(signer.server_id),
             "server_key": b64encode(signer.public_key).decode(),
             "server_epoch": signer.epoch,
-            "server_time": self.now.isoformat(),
+            "server_time": now.isoformat(),
             "state": enrolled.agent.state,
         }
         return JsonResponse(body, status=HTTPStatus.CREATED)
 
 
 class Exchange(AgentView):
-    """`POST exchange`: news up, commands and the freeze down."""
+    """`POST exchange`: news up, commands and the freeze down. For agents alone."""
 
-    authentication_classes = (AgentCredential,)
-    permission_classes = (IsAgent,)
-    throttle_classes = (AgentLimit,)
-    parser_classes = (AgentParser,)
-
-    def post(self, request: Request) -> HttpResponse:
+    def answer(self, request: HttpRequest, now: datetime) -> HttpResponse:
         """Answer 200; 409 for a machine that is not this agent's."""
+        caller = authenticated(request, now=now)
+        limits.AGENTS.spend(caller.uuid, length_of(request))
         try:
-            report = read_report(request.data)
+            report = read_report(read_body(request, max_bytes=MAX_EXCHANGE))
         except ReportError as error:
             raise ValidationError({error.field or "non_field_errors": [str(error)]}) from error
-        caller: Any = request.auth
-        answer = exchange(caller, report, most_bytes=ROOM_FOR_COMMANDS, now=self.now)
-        body = _told(answer, caller.agent.pk, self.now)
-        credential = offer_credential(caller.agent, now=self.now)
-        if credential is not None:
-            body["credential"] = credential
+        answer = exchange(caller, report, most_bytes=ROOM_FOR_COMMANDS, now=now)
+        body = _told(answer, caller.pk, now)
+        if caller.is_due_for_rotation:
+            credential = offer_credential(caller, caller.uuid, now=now)
+            if credential is not None:
+                body["credential"] = credential
         return JsonResponse(body)
+
+
+def _address(request: HttpRequest) -> str:
+    """Return the sender's address as the site's proxies tell it."""
+    throttle: Any = BaseThrottle()
+    return str(throttle.get_ident(request) or "")[:64]
 
 
 def _told(answer: Answer, agent_id: int, now: datetime) -> dict[str, object]:

@@ -9,15 +9,15 @@ from uuid import UUID
 
 from django.db.models import F, Q
 
-from fleet.flow.callers import Caller, find_caller
 from fleet.flow.collect import collect
 from fleet.flow.deliver import Delivery, deliver
-from fleet.flow.freeze import read_freeze
+from fleet.flow.manifests import local_zone
 from fleet.flow.progress import note_progress
-from fleet.models import Agent, AgentPresence, AgentState, Command, ScheduleAgent
+from fleet.models import Agent, AgentState, Command, ScheduleAgent
+from fleet.models.callers import Caller, find_caller, note_presence
 from fleet.rules.command_states import HELD, CommandState
 from fleet.rules.facts import read_facts
-from fleet.rules.freeze import FreezeState
+from fleet.rules.freeze import FreezeState, freeze_state
 from fleet.rules.reports import Report
 from fleet.rules.sessions import REFUSED, Standing, judge, next_epoch
 from fleet.rules.verdicts import Verdict
@@ -68,7 +68,7 @@ def exchange(caller: Caller, report: Report, *, most_bytes: int, now: datetime) 
     `most_bytes` is how much room the reply has for commands.
     """
     caller, standing, epoch = _recognised(caller, report, now)
-    agent_id = caller.agent.pk
+    agent_id = caller.pk
     if standing is not Standing.BELATED:
         _note_presence(caller, report, now)
     verdicts = collect(agent_id, report.results, now=now)
@@ -81,10 +81,10 @@ def exchange(caller: Caller, report: Report, *, most_bytes: int, now: datetime) 
     strange = {name[:_MOST_STRANGE]: Verdict.UNKNOWN for name in report.strange}
     # Nobody reads the reply to an old message, so nothing goes out with it.
     may_get = matters.is_asked and standing is not Standing.BELATED
-    if may_get and caller.agent.state == AgentState.ACTIVE:
+    if may_get and caller.state == AgentState.ACTIVE:
         given = deliver(agent_id, in_hand=report.in_hand, most_bytes=most_bytes, now=now)
     else:
-        given = Delivery(read_freeze(now))
+        given = Delivery(freeze_state(caller.freeze, now=now, local=local_zone()))
     return Answer(epoch, strange | words, matters.kill, given.freeze, given.envelopes, given.more)
 
 
@@ -94,42 +94,41 @@ def _recognised(caller: Caller, report: Report, now: datetime) -> tuple[Caller, 
         known = caller.session
         standing = judge(known, report.greeting)
         if standing in REFUSED:
-            _note_rival(caller.agent, report, now)
+            _note_rival(caller, report, now)
             raise NotThisAgentError(standing)
         if standing is not Standing.STARTS:
             return caller, standing, known.epoch
         epoch = next_epoch(known, report.greeting)
-        mine = Agent.objects.filter(pk=caller.agent.pk, epoch=known.epoch)
+        mine = Agent.objects.filter(pk=caller.pk, epoch=known.epoch)
         if mine.update(epoch=epoch, boot_id=report.greeting.boot_id):
             return caller, standing, epoch
         # Another start of the agent was faster: it is known now.
-        found = find_caller(caller.agent.uuid_text)
+        found = find_caller(caller.uuid, rotated_before=now)
         if found is None:
             raise NotThisAgentError(Standing.OUTDATED)
         caller = found
 
 
-def _note_rival(agent: Agent, report: Report, now: datetime) -> None:
+def _note_rival(caller: Caller, report: Report, now: datetime) -> None:
     """Keep who else presents this identity, for an operator to see; the agent is untouched."""
     fingerprint = report.greeting.fingerprint
-    recently = agent.rival_seen_at is not None and now - agent.rival_seen_at < RIVAL_NOTED_EVERY
-    if recently and agent.rival_fingerprint == fingerprint:
-        return
-    Agent.objects.filter(pk=agent.pk).update(rival_fingerprint=fingerprint, rival_seen_at=now)
+    known = Q(rival_fingerprint=fingerprint, rival_seen_at__gt=now - RIVAL_NOTED_EVERY)
+    agent = Agent.objects.filter(pk=caller.pk)
+    if not agent.filter(known).exists():
+        agent.update(rival_fingerprint=fingerprint, rival_seen_at=now)
 
 
 def _note_presence(caller: Caller, report: Report, now: datetime) -> None:
-    agent_id, seq = caller.agent.pk, report.greeting.seq
-    AgentPresence.objects.filter(pk=agent_id).update(
-        last_seen_at=now, seq=seq, skew_ms=_skew_ms(report.sent_at, now)
-    )
+    skew_ms = _skew_ms(report.sent_at, now)
+    note_presence(caller.pk, seq=report.greeting.seq, skew_ms=skew_ms, now=now)
     if report.facts is not None:
         facts = read_facts(report.facts)
-        if (facts.document, facts.zone) != (caller.agent.facts, caller.agent.zone):
-            Agent.objects.filter(pk=agent_id).update(facts=facts.document, zone=facts.zone)
+        agent = Agent.objects.filter(pk=caller.pk)
+        if agent.values_list("facts", "zone").get() != (facts.document, facts.zone):
+            agent.update(facts=facts.document, zone=facts.zone)
     if caller.is_parked:
         # It is back: what was put aside while it was silent is due as it was.
-        parked = ScheduleAgent.objects.filter(agent=agent_id, parked_due_at__isnull=False)
+        parked = ScheduleAgent.objects.filter(agent=caller.pk, parked_due_at__isnull=False)
         parked.update(due_at=F("parked_due_at"), parked_due_at=None)
 
 

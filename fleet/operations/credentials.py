@@ -1,6 +1,7 @@
 """Agents' credentials: who presents one, and how it is replaced without ever locking one out."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from django.db.models import Q
 
@@ -13,12 +14,33 @@ OFFERED_AGAIN_AFTER = timedelta(hours=1)
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class Holder(Protocol):
+    """An agent, as far as its credential goes."""
+
+    @property
+    def pk(self) -> int:
+        """Its key."""
+
+    @property
+    def credential_hash(self) -> str:
+        """What is kept of its credential."""
+
+    @property
+    def next_credential_hash(self) -> str:
+        """What is kept of the one that is offered to it, or nothing."""
+
+
+def rotated_before(now: datetime) -> datetime:
+    """Return the time before which a credential was given that is to be replaced at `now`."""
+    return now - ROTATED_AFTER
+
+
 def credential_in(text: str) -> Token | None:
     """Return the credential that `text` spells, or None."""
     return parse_token(text, Purpose.AGENT)
 
 
-def holds(agent: Agent, credential: Token, *, now: datetime) -> bool:
+def holds(agent: Holder, credential: Token, *, now: datetime) -> bool:
     """Answer whether the agent's credential is presented.
 
     The first use of an offered one makes it the only one.
@@ -35,17 +57,22 @@ def holds(agent: Agent, credential: Token, *, now: datetime) -> bool:
     return Agent.objects.filter(pk=agent.pk, credential_hash=kept).exists()
 
 
-def offer_credential(agent: Agent, *, now: datetime) -> str | None:
-    """Return a new credential for the agent when it is time for one.
+def offer_credential(agent: Holder, uuid: str, *, now: datetime) -> str | None:
+    """Return a new credential for an agent whose own is due, or None while one is on its way.
 
     The old one stays valid until the new one is used, so that a lost reply locks nobody out.
     """
-    if now - agent.credential_at < ROTATED_AFTER:
-        return None
-    credential = new_token(Purpose.AGENT, agent.uuid_text)
+    credential = new_token(Purpose.AGENT, uuid)
     # Of two exchanges at once only one makes an offer: the other's would void it.
-    due = Q(next_credential_hash="") | Q(next_credential_at__lte=now - OFFERED_AGAIN_AFTER)
-    standing = Agent.objects.filter(due, pk=agent.pk, credential_hash=agent.credential_hash)
-    if not standing.update(next_credential_hash=kept_hash(credential), next_credential_at=now):
+    open_to_offers = Q(next_credential_hash="") | Q(
+        next_credential_at__lte=now - OFFERED_AGAIN_AFTER
+    )
+    due = Agent.objects.filter(
+        open_to_offers,
+        pk=agent.pk,
+        credential_hash=agent.credential_hash,
+        credential_at__lte=rotated_before(now),
+    )
+    if not due.update(next_credential_hash=kept_hash(credential), next_credential_at=now):
         return None
     return credential.text

@@ -137,12 +137,12 @@ def test_the_other_machine_is_dismissed() -> None:
 
 def test_a_credential_is_renewed_when_somebody_asks_for_it() -> None:
     agent = make_agent(credential_hash="c" * 64)
-    assert offer_credential(agent, now=LATER) is None
+    assert offer_credential(agent, agent.uuid_text, now=LATER) is None
 
     rotate_credential(agent, actor=ALICE, now=LATER)
 
     agent.refresh_from_db()
-    assert offer_credential(agent, now=LATER) is not None
+    assert offer_credential(agent, agent.uuid_text, now=LATER) is not None
     assert audited() == [("rotate", "alice")]
 
 

@@ -23,7 +23,7 @@ def agent_with_credential() -> tuple[Agent, Token]:
 
 
 def offered(agent: Agent, now: datetime = DUE) -> Token:
-    text = offer_credential(agent, now=now)
+    text = offer_credential(agent, agent.uuid_text, now=now)
     credential = credential_in(text or "")
     assert credential is not None
     return credential
@@ -48,7 +48,7 @@ def test_the_credential_opens_its_agent_and_no_other() -> None:
 def test_a_new_credential_is_offered_after_thirty_days(age: timedelta, due: bool) -> None:
     agent, _ = agent_with_credential()
 
-    assert (offer_credential(agent, now=NOW + age) is not None) is due
+    assert (offer_credential(agent, agent.uuid_text, now=NOW + age) is not None) is due
 
 
 def test_the_old_credential_works_until_the_new_one_is_used() -> None:
@@ -68,7 +68,7 @@ def test_a_second_exchange_at_once_does_not_void_the_offer() -> None:
     stale = Agent.objects.get(pk=agent.pk)
     new = offered(agent)
 
-    assert offer_credential(stale, now=DUE) is None
+    assert offer_credential(stale, stale.uuid_text, now=DUE) is None
     assert works(agent, new)
 
 
@@ -76,7 +76,7 @@ def test_an_offer_that_is_not_taken_up_for_an_hour_is_replaced() -> None:
     agent, old = agent_with_credential()
     lost = offered(agent)
     agent.refresh_from_db()
-    assert offer_credential(agent, now=DUE + timedelta(minutes=59)) is None
+    assert offer_credential(agent, agent.uuid_text, now=DUE + timedelta(minutes=59)) is None
 
     new = offered(agent, DUE + timedelta(hours=1))
 
@@ -100,5 +100,5 @@ def test_a_used_credential_is_not_replaced_by_a_stale_copy() -> None:
     new = offered(agent)
     assert works(agent, new)
 
-    assert offer_credential(stale, now=DUE + timedelta(hours=2)) is None
+    assert offer_credential(stale, stale.uuid_text, now=DUE + timedelta(hours=2)) is None
     assert works(agent, new)
