@@ -3,12 +3,13 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from django.db import connection, transaction
 from django.db.models import Count, F, Min, Q
 
 from scheduler.models import Queue, Task
-from scheduler.models.leasing import take
+from scheduler.models.leasing import Selection, select
 from scheduler.models.tasks import TaskQuerySet
 from scheduler.rules.claims import Claim
 
@@ -52,14 +53,12 @@ def next_due() -> datetime | None:
 
 def claim(wish: Wish, *, now: datetime) -> list[Claim]:
     """Claim tasks of queues that are neither paused nor limited, in claim order."""
-    special = Queue.objects.filter(Q(paused=True) | Q(most_running__isnull=False))
-    return _take(_candidates(wish, now).exclude(queue__in=special.values("name")), wish, now=now)
+    return _take(wish, now=now)
 
 
 def claim_limited(wish: Wish, queue_name: str, *, now: datetime) -> list[Claim]:
     """Claim tasks of a limited queue, never more than its limit over all runners."""
-    candidates = _candidates(wish, now).filter(queue=queue_name)
-    if not candidates.exists():
+    if not _is_due(wish, now=now, queue_name=queue_name):
         return []
     with transaction.atomic():
         # The update is the lock: the next claim counts when this one is committed.
@@ -72,40 +71,63 @@ def claim_limited(wish: Wish, queue_name: str, *, now: datetime) -> list[Claim]:
         if queue.most_running is not None:
             counted = running.aggregate(count=Count("pk"))["count"]
             room = min(room, queue.most_running - counted)
-        return _take(candidates, wish, now=now, limit=room)
-
-
-def _candidates(wish: Wish, now: datetime) -> TaskQuerySet:
-    found = Task.objects.ready_until(now + wish.skew).filter(
-        kind__in=sorted(wish.kinds), suspect=wish.suspects
-    )
-    return found if wish.queues is None else found.filter(queue__in=sorted(wish.queues))
-
-
-def _take(
-    candidates: TaskQuerySet, wish: Wish, *, now: datetime, limit: int | None = None
-) -> list[Claim]:
-    limit = wish.limit if limit is None else limit
-    if limit < 1 or not wish.kinds:
-        return []
-    # A write on SQLite locks the file, so an idle runner only reads.
-    if connection.vendor == "sqlite" and not candidates.exists():
-        return []
-    return take(candidates, runner_id=wish.runner_id, limit=limit, now=now, started=wish.started)
+        return _take(replace(wish, limit=room), now=now, queue_name=queue_name)
 
 
 def suspect_is_due(wish: Wish, *, now: datetime) -> bool:
     """Whether a task that must run alone waits for this runner."""
-    paused = Queue.objects.filter(paused=True)
-    alone = _candidates(replace(wish, suspects=True), now)
-    return alone.exclude(queue__in=paused.values("name")).exists()
+    return _is_due(replace(wish, suspects=True), now=now)
 
 
 def claim_suspect(wish: Wish, *, now: datetime) -> list[Claim]:
     """Claim one task that must run alone; the caller holds nothing else."""
-    paused = Queue.objects.filter(paused=True)
-    alone = replace(wish, suspects=True, limit=1)
-    return _take(_candidates(alone, now).exclude(queue__in=paused.values("name")), alone, now=now)
+    return _take(replace(wish, suspects=True, limit=1), now=now)
+
+
+def _is_due(wish: Wish, *, now: datetime, queue_name: str | None = None) -> bool:
+    if not wish.kinds:
+        return False
+    selection = _selection_of(replace(wish, limit=1), queue_name)
+    return not selection.is_empty(now + wish.skew)
+
+
+def _take(wish: Wish, *, now: datetime, queue_name: str | None = None) -> list[Claim]:
+    if wish.limit < 1 or not wish.kinds:
+        return []
+    selection, until = _selection_of(wish, queue_name), now + wish.skew
+    # A write on SQLite locks the file, so an idle runner only reads.
+    if connection.vendor == "sqlite" and selection.is_empty(until):
+        return []
+    return selection.take(until, runner_id=wish.runner_id, now=now, started=wish.started)
+
+
+def _selection_of(wish: Wish, queue_name: str | None) -> Selection:
+    queues = None if wish.queues is None else tuple(sorted(wish.queues))
+    kinds = tuple(sorted(wish.kinds))
+    return _selection(kinds, queues, wish.suspects, queue_name, wish.limit)
+
+
+@lru_cache(maxsize=512)
+def _selection(
+    kinds: tuple[str, ...],
+    queues: tuple[str, ...] | None,
+    suspects: bool,
+    queue_name: str | None,
+    limit: int,
+) -> Selection:
+    """Compile a wish; writing the SQL anew would cost as much as running it."""
+
+    def candidates(until: datetime) -> TaskQuerySet:
+        found = Task.objects.ready_until(until).filter(kind__in=kinds, suspect=suspects)
+        if queues is not None:
+            found = found.filter(queue__in=queues)
+        if queue_name is not None:
+            return found.filter(queue=queue_name)
+        # A limit is no matter for a suspect, which runs alone.
+        special = Q(paused=True) if suspects else Q(paused=True) | Q(most_running__isnull=False)
+        return found.exclude(queue__in=Queue.objects.filter(special).values("name"))
+
+    return select(candidates, limit)
 
 
 def limited_queues() -> list[str]:

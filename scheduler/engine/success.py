@@ -29,10 +29,10 @@ def end_quickly(endings: Sequence[Ending], *, runner_name: str, now: datetime) -
         if not ended.silent:
             recorded[ending.claim.task_id] = (ending, ended.result)
     runs = record(recorded, runner_name=runner_name)
-    close([run for task, run in runs.items() if task not in nexts], now=now)
+    awaited = close([run for task, run in runs.items() if task not in nexts], now=now)
     moved = go_on([one for task, one in nexts.items() if _is_ours(one, task, runs)], now=now)
     done = set(runs) | moved
-    dependents.settle(dict.fromkeys(done, True), now=now)
+    dependents.settle(dict.fromkeys([*awaited, *moved], True), now=now)
     return [ending for ending in endings if ending.claim.task_id not in done]
 
 

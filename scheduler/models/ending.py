@@ -5,21 +5,23 @@ ended one by one from the row as it is now.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from django.db import connection
 
 from scheduler.rules.claims import Ending
 from scheduler.rules.states import Outcome
 
-# What both databases take as a parameter once datetimes are adapted.
-Param = str | int | None
+Value = str | int | datetime | None
+# A whole column of values is one parameter.
+Param = str | datetime | list[Any]
 
 _UNTOUCHED = """t.state = 'running' AND t.lease_token = ended.token
     AND t.generation = ended.generation AND NOT t.rerun"""
-_ENDED = """WITH ended(task, token, generation, ended_at, result) AS (VALUES {values})"""
+_ENDED = "WITH ended(task, token, generation, ended_at, result) AS ({rows})"
 # The history first: its rows say which tasks are still ours, and lock them until the commit.
 _RECORD = (
     _ENDED
@@ -44,10 +46,12 @@ _CLOSE = """
 UPDATE scheduler_task
 SET state = 'finished', due_at = NULL, not_before = NULL, ended_at = %s, result = r.result, {left}
 FROM scheduler_run r
-WHERE scheduler_task.id = r.task_id AND r.id IN ({ids})
+WHERE scheduler_task.id = r.task_id AND r.id {among}
+RETURNING scheduler_task.id, EXISTS (
+    SELECT 1 FROM scheduler_dependency d WHERE d.dependency_id = scheduler_task.id)
 """
 _NEXT = """
-WITH due(task, token, generation, due_at, is_ready, result) AS (VALUES {values})
+WITH due(task, token, generation, due_at, is_ready, result) AS ({rows})
 UPDATE scheduler_task
 SET state = 'pending', due_at = due.due_at, not_before = due.due_at, occurrence_at = due.due_at,
     ready = due.is_ready, extra = false, retry_count = 0, attempt = 0, result = due.result{json},
@@ -81,25 +85,32 @@ def record(endings: Mapping[int, tuple[Ending, object]], *, runner_name: str) ->
     if not rows:
         return {}
     postgres = connection.vendor == "postgresql"
+    source, params = _table(rows, ("bigint", "bigint", "bigint", "timestamptz", "text"))
     statement = _RECORD.format(
-        values=_values(len(rows), 5),
+        rows=source,
         json="::jsonb" if postgres else "",
         lock="FOR UPDATE OF t" if postgres else "",
     )
-    params = [*_flat(rows), Outcome.SUCCEEDED.value, runner_name]
     with connection.cursor() as cursor:
-        cursor.execute(statement, params)
+        cursor.execute(statement, [*params, Outcome.SUCCEEDED.value, runner_name])
         return {task_id: run_id for run_id, task_id in cursor.fetchall()}
 
 
-def close(run_ids: Sequence[int], *, now: datetime) -> None:
-    """Finish the one-shot tasks of runs that `record` has just written."""
+def close(run_ids: Sequence[int], *, now: datetime) -> list[int]:
+    """Finish the one-shot tasks of runs that `record` wrote; return those that others wait for.
+
+    `record` has locked them, so whoever wanted to wait for one does by now, or sees its end.
+    """
     if not run_ids:
-        return
+        return []
     moment = _adapt(now)
-    statement = _CLOSE.format(left=_LEFT, ids=", ".join(["%s"] * len(run_ids)))
+    postgres = connection.vendor == "postgresql"
+    among = "= ANY(%s)" if postgres else "IN (SELECT value FROM json_each(%s))"
+    ids = list(run_ids) if postgres else json.dumps(run_ids)
+    statement = _CLOSE.format(left=_LEFT, among=among)
     with connection.cursor() as cursor:
-        cursor.execute(statement, [moment, moment, *run_ids])
+        cursor.execute(statement, [moment, moment, ids])
+        return [task_id for task_id, is_awaited in cursor.fetchall() if is_awaited]
 
 
 def go_on(nexts: Sequence[Next], *, now: datetime) -> set[int]:
@@ -117,30 +128,34 @@ def go_on(nexts: Sequence[Next], *, now: datetime) -> set[int]:
     ]
     if not rows:
         return set()
+    types = ("bigint", "bigint", "bigint", "timestamptz", "boolean", "text")
+    source, params = _table(rows, types)
     statement = _NEXT.format(
         left=_LEFT,
-        values=_values(len(rows), 6),
+        rows=source,
         json="::jsonb" if connection.vendor == "postgresql" else "",
     )
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*_flat(rows), _adapt(now)])
+        cursor.execute(statement, [*params, _adapt(now)])
         return {task_id for (task_id,) in cursor.fetchall()}
 
 
-def _values(rows: int, columns: int) -> str:
-    row = f"({', '.join(['%s'] * columns)})"
-    return ", ".join([row] * rows)
+def _table(rows: Sequence[Sequence[Value]], types: Sequence[str]) -> tuple[str, list[Param]]:
+    """Return a SELECT of `rows` and its parameters: few, and its text the same for any number."""
+    if connection.vendor == "postgresql":
+        arrays = ", ".join(f"%s::{name}[]" for name in types)
+        select = f"SELECT * FROM unnest({arrays})"  # noqa: S608  # no value is in the text
+        return select, [list(column) for column in zip(*rows, strict=True)]
+    columns = ", ".join(f"json_extract(value, '$[{index}]')" for index in range(len(types)))
+    select = f"SELECT {columns} FROM json_each(%s)"  # noqa: S608  # no value is in the text
+    return select, [json.dumps(rows, default=_adapt)]
 
 
-def _flat(rows: Iterable[Sequence[Param | datetime]]) -> list[Param]:
-    return [
-        _adapt(value) if isinstance(value, datetime) else value for row in rows for value in row
-    ]
-
-
-def _adapt(moment: datetime) -> Param:
-    adapted: Param = connection.ops.adapt_datetimefield_value(moment)
-    return adapted
+def _adapt(moment: datetime) -> str | datetime:
+    """Return a time as its column holds it: on SQLite a text in UTC, as the ORM writes it."""
+    if connection.vendor == "postgresql":
+        return moment
+    return str(moment.astimezone(UTC).replace(tzinfo=None))
 
 
 def _json(value: object) -> str | None:

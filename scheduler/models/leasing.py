@@ -4,8 +4,10 @@ The ORM cannot say UPDATE … RETURNING, so it writes the SELECT and this module
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -36,26 +38,61 @@ RETURNING {returned}
 """
 
 
-def take(
-    candidates: QuerySet[Task], *, runner_id: int, limit: int, now: datetime, started: bool
-) -> list[Claim]:
-    """Claim the first `limit` candidates for a runner, in their order.
+# Stands for the time of the look in a selection that is compiled once.
+_ANY_MOMENT = datetime(1, 1, 2, 3, 4, 5, tzinfo=UTC)
 
-    `started` says that their bodies are handed to workers at once.
-    """
-    select, params = candidates.values("id")[:limit].query.sql_with_params()
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which tasks to take, and how many: compiled once, used for every look."""
+
+    select: str
+    claim: str
+    params: tuple[object, ...]
+
+    def is_empty(self, until: datetime) -> bool:
+        """Whether there is nothing to take that is due by then."""
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT EXISTS ({self.select})", self._params(until))
+            return not cursor.fetchone()[0]
+
+    def take(self, until: datetime, *, runner_id: int, now: datetime, started: bool) -> list[Claim]:
+        """Claim what is due by then for a runner, in claim order.
+
+        `started` says that the bodies are handed to workers at once.
+        """
+        moment = adapted(now)
+        with connection.cursor() as cursor:
+            cursor.execute(self.claim, [*self._params(until), runner_id, moment, moment, started])
+            claims = [_claim(row, now) for row in cursor.fetchall()]
+        return sorted(claims, key=_claim_order)
+
+    def _params(self, until: datetime) -> list[Any]:
+        moment, anything = adapted(until), adapted(_ANY_MOMENT)
+        return [moment if param == anything else param for param in self.params]
+
+
+def select(candidates: Callable[[datetime], QuerySet[Task]], limit: int) -> Selection:
+    """Compile the first `limit` tasks of a query that is told until when they are due."""
+    rows = candidates(_ANY_MOMENT).values("id")[:limit]
+    sql, params = rows.query.sql_with_params()
     skip = connection.features.has_select_for_update_skip_locked
-    statement = _CLAIM.format(
-        select=select,
+    claim = _CLAIM.format(
+        select=sql,
         lock=" FOR UPDATE SKIP LOCKED" if skip else "",
         now=database_now(),
         returned=_RETURNED,
     )
-    moment = connection.ops.adapt_datetimefield_value(now)
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [*params, runner_id, moment, moment, started])
-        claims = [_claim(row, now) for row in cursor.fetchall()]
-    return sorted(claims, key=lambda one: (-one.priority, one.due_at, one.task_id))
+    return Selection(sql, claim, tuple(params))
+
+
+def adapted(moment: datetime) -> Any:
+    """Return a time as a parameter of this database."""
+    return connection.ops.adapt_datetimefield_value(moment)
+
+
+def _claim_order(one: Claim) -> tuple[int, datetime, int]:
+    return -one.priority, one.due_at, one.task_id
 
 
 def database_now() -> str:
