@@ -61,7 +61,7 @@ def held(starts_at: datetime, ends_at: datetime | None) -> Held:
     """What a freeze from `starts_at` to `ends_at` (None = open) keeps from starting."""
     enabled = Schedule.objects.filter(enabled=True)
     calendars = enabled.filter(shape=Shape.CALENDAR, next_fire_at__gte=starts_at)
-    waiting = Command.objects.filter(state__in=[state.value for state in WAITING])
+    waiting = Command.objects.filter(state__in=[state.value for state in WAITING]).order_by()
     expiring = waiting.filter(override_freeze=False)
     if ends_at is not None:
         calendars = calendars.filter(next_fire_at__lt=ends_at)

@@ -21,9 +21,9 @@ DELETED = "deleted"
 class ResultAdmin(RunAdmin[Result]):
     """What the PCs reported."""
 
-    list_filter = (("outcome", WordsFilter), "late")
+    list_filter = (("outcome", WordsFilter),)
     lookups: ClassVar[frozenset[str]] = frozenset(
-        {"outcome__exact", "late__exact", "job_id", "agent_id", "execution_id", "schedule_id"}
+        {"outcome__exact", "job_id", "agent_id", "execution_id", "schedule_id"}
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Result]:

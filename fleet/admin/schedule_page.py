@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from fleet.admin.schedule_check import Forecast, forecast
-from fleet.flow.activity import Ended, by_schedule, last_hours
+from fleet.flow.activity import Ended, Hour, by_schedule, last_hours
 from fleet.flow.coverage import Coverage, coverages_of
 from fleet.flow.manifests import schedule_manifest
 from fleet.flow.tallies import Standing, standings_of
@@ -53,7 +54,9 @@ class SchedulePage:
     outcomes: Sequence[str]
 
 
-def rows_of(schedules: Iterable[Schedule], *, now: datetime) -> Mapping[int, Row]:
+def rows_of(
+    schedules: Iterable[Schedule], *, now: datetime, covered: bool = False
+) -> Mapping[int, Row]:
     """What a list says of each schedule, in a fixed number of queries."""
     found = list(schedules)
     evaluations = {
@@ -61,7 +64,7 @@ def rows_of(schedules: Iterable[Schedule], *, now: datetime) -> Mapping[int, Row
         for evaluation in Evaluation.objects.filter(until=None, schedule__in=found)
     }
     ended = by_schedule(last_hours(now))
-    coverages = coverages_of(found, most=MOST_COVERED_IN_A_LIST)
+    coverages = _small_coverages(found) if covered else {}
     rows = {}
     for schedule in found:
         manifest, problem = _readable(schedule)
@@ -73,6 +76,19 @@ def rows_of(schedules: Iterable[Schedule], *, now: datetime) -> Mapping[int, Row
             coverage=coverages.get(schedule.pk),
         )
     return rows
+
+
+def _small_coverages(schedules: list[Schedule]) -> dict[int, Coverage]:
+    """The coverage of small targets; a large one is found without counting it."""
+    behind = ScheduleAgent.objects.filter(schedule=OuterRef("pk")).order_by()
+    most = MOST_COVERED_IN_A_LIST
+    large = set(
+        Schedule.objects.filter(pk__in=[schedule.pk for schedule in schedules])
+        .filter(Exists(behind[most : most + 1]))
+        .values_list("pk", flat=True)
+    )
+    small = [schedule for schedule in schedules if schedule.pk not in large]
+    return coverages_of(small, most=most)
 
 
 def _readable(schedule: Schedule) -> tuple[ScheduleManifest | None, str]:
@@ -108,7 +124,7 @@ def schedule_page(schedule: Schedule, *, now: datetime) -> SchedulePage:
         row=row,
         forecast=forecast(row.manifest, now=now) if row.manifest else None,
         text=dump_yaml([schedule.manifest]),
-        hours=[_count(hour.starts_at, hour.by_schedule, schedule.pk) for hour in last_hours(now)],
+        hours=[_count(hour, schedule.pk) for hour in last_hours(now)],
         evaluations=list(schedule.evaluations.order_by("-since")[:MOST_EVALUATIONS]),
         occurrences=list(schedule.occurrences.order_by("-nominal_at")[:MOST_OCCURRENCES]),
         executions=[(execution, standings[execution.pk]) for execution in executions],
@@ -117,6 +133,6 @@ def schedule_page(schedule: Schedule, *, now: datetime) -> SchedulePage:
     )
 
 
-def _count(hour: datetime, ended: Mapping[int | None, Ended], key: int) -> Count:
-    found = ended.get(key, Ended())
-    return Count(f"{timezone.localtime(hour):%H:%M}", found.ok, found.bad)
+def _count(hour: Hour, key: int) -> Count:
+    ended = hour.of(key)
+    return Count(f"{timezone.localtime(hour.starts_at):%H:%M}", ended.ok, ended.bad)

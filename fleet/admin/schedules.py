@@ -26,7 +26,7 @@ class ScheduleList(ChangeList):
         """Read the page, the evaluations in force, and the counts of the last day."""
         super().get_results(request)
         found = list(self.result_list)
-        rows = rows_of(found, now=now_of(request))
+        rows = rows_of(found, now=now_of(request), covered=True)
         for schedule in found:
             schedule.__dict__[schedule_cells.ROW] = rows[schedule.pk]
         self.result_list = found

@@ -4,12 +4,13 @@ An hour that is over never changes (a result carries the time of its arrival), s
 once in each process and remembered.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from django.core.cache import cache
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.db.models.functions import TruncHour
 
 from fleet.models import Result
@@ -33,58 +34,72 @@ class Ended:
         return Ended(self.ok + other.ok, self.bad + other.bad)
 
 
+# Of each schedule, how many ended well and how many did not: plain, for it is kept by the
+# thousand. Under None what belongs to no schedule.
+Counts = Mapping[int | None, tuple[int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """What ended in one hour; under None what belongs to no schedule."""
+    """What ended in one hour."""
 
     starts_at: datetime
-    by_schedule: Mapping[int | None, Ended] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
 
     @property
     def ended(self) -> Ended:
         """All of it."""
-        return sum(self.by_schedule.values(), Ended())
+        return Ended(
+            sum(ok for ok, _ in self.counts.values()), sum(bad for _, bad in self.counts.values())
+        )
+
+    def of(self, schedule_id: int) -> Ended:
+        """What ended of one schedule."""
+        return Ended(*self.counts.get(schedule_id, (0, 0)))
 
 
 def last_hours(now: datetime, count: int = HOURS_SHOWN) -> list[Hour]:
     """The last `count` hours, the oldest first; the last one is still going on."""
     current = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     wanted = [current - HOUR * back for back in range(count - 1, -1, -1)]
-    known = cache.get_many([_key(hour) for hour in wanted])
+    known: dict[str, Counts] = cache.get_many([_key(hour) for hour in wanted])
     missing = [hour for hour in wanted if _key(hour) not in known]
     counted = _count(missing[0]) if missing else {}
-    fresh = {hour: Hour(hour, counted.get(hour, {})) for hour in missing}
+    fresh = {_key(hour): counted.get(hour, {}) for hour in missing}
     # A transaction that began in the hour before may still be open: keep what is older than that.
-    settled = {_key(hour): fresh[hour] for hour in missing if hour < current - HOUR}
+    settled = {_key(hour): fresh[_key(hour)] for hour in missing if hour < current - HOUR}
     if settled:
         cache.set_many(settled, _KEPT_FOR_S)
-    return [known.get(_key(hour)) or fresh[hour] for hour in wanted]
+    found = known | fresh
+    return [Hour(hour, found[_key(hour)]) for hour in wanted]
 
 
 def _key(hour: datetime) -> str:
     return f"fleet.activity.{hour:%Y%m%d%H}"
 
 
-def _count(since: datetime) -> dict[datetime, dict[int | None, Ended]]:
+def _count(since: datetime) -> dict[datetime, Counts]:
     rows = (
         Result.objects.filter(received_at__gte=since, outcome__in=_OK | _BAD)
         .order_by()
         .annotate(hour=TruncHour("received_at", tzinfo=UTC))
-        .values_list("hour", "schedule_id", "outcome")
-        .annotate(count=Count("pk"))
+        .values_list("hour", "schedule_id")
+        .annotate(
+            ok=Count("pk", filter=Q(outcome__in=_OK)), bad=Count("pk", filter=Q(outcome__in=_BAD))
+        )
     )
-    hours: dict[datetime, dict[int | None, Ended]] = {}
-    for hour, schedule_id, outcome, count in rows:
-        found = hours.setdefault(hour, {})
-        more = Ended(ok=count) if outcome in _OK else Ended(bad=count)
-        found[schedule_id] = found.get(schedule_id, Ended()) + more
-    return hours
+    hours: dict[datetime, dict[int | None, tuple[int, int]]] = {}
+    for hour, schedule_id, ok, bad in rows:
+        hours.setdefault(hour, {})[schedule_id] = (ok, bad)
+    return dict(hours)
 
 
 def by_schedule(hours: Iterable[Hour]) -> dict[int | None, Ended]:
     """The same, added up for each schedule."""
-    sums: dict[int | None, Ended] = {}
+    oks: Counter[int | None] = Counter()
+    bads: Counter[int | None] = Counter()
     for hour in hours:
-        for schedule_id, ended in hour.by_schedule.items():
-            sums[schedule_id] = sums.get(schedule_id, Ended()) + ended
-    return sums
+        for schedule_id, (ok, bad) in hour.counts.items():
+            oks[schedule_id] += ok
+            bads[schedule_id] += bad
+    return {schedule_id: Ended(ok, bads[schedule_id]) for schedule_id, ok in oks.items()}

@@ -1,5 +1,6 @@
 """The cost of a page does not grow with what is in the tables, and no list reads large columns."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -124,9 +125,9 @@ def test_no_list_reads_a_large_column(model: str, root: Client) -> None:
 
     asked = queries(lambda: root.get(reverse(f"admin:fleet_{model}_changelist")))
 
-    read = [
-        column for sql in asked for column in LARGE if f"{column}," in sql.split(" FROM ")[0] + ","
-    ]
+    # A key of a document is not the document: what SQLite's functions take out is small.
+    plain = [re.sub(r"JSON_\w+\([^()]*\)", "", sql).split(" FROM ")[0] + "," for sql in asked]
+    read = [column for sql in plain for column in LARGE if f"{column}," in sql]
     assert read == []
 
 
