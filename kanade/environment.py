@@ -91,3 +91,24 @@ def engine(env: environ.Env) -> str:
     if name != "threads":
         raise ImproperlyConfigured(f"KANADE_ENGINE={name} is not known; use threads")
     return name
+
+
+# How many days what is over is kept, by the variable that says otherwise.
+RETENTION_DAYS = {
+    "KANADE_TASK_RETENTION_DAYS": 30,
+    "KANADE_RUN_RETENTION_DAYS": 30,
+    "KANADE_AUDIT_RETENTION_DAYS": 365,
+    "KANADE_RESULT_RETENTION_DAYS": 90,
+    "KANADE_OUTPUT_RETENTION_DAYS": 30,
+    "KANADE_EVALUATION_RETENTION_DAYS": 90,
+    "KANADE_OCCURRENCE_RETENTION_DAYS": 400,
+}
+
+
+def retention(env: environ.Env) -> dict[str, int]:
+    """Return the days of retention; at least one, because what just ended is still looked at."""
+    found = {name: int(env.int(name, default=days)) for name, days in RETENTION_DAYS.items()}
+    for name, days in found.items():
+        if days < 1:
+            raise ImproperlyConfigured(f"{name} is {days}; use 1 day or more")
+    return found

@@ -9,6 +9,7 @@ from fleet.rules.command_states import CommandState
 from fleet.rules.execution_states import ExecutionState, Progress
 from fleet.rules.presence import Presence, presence
 from scheduler.rules import spans
+from scheduler.rules.looks import IDLE
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 STATES = [*CommandState, *ExecutionState, *Progress, *Presence]
@@ -25,7 +26,7 @@ def test_good_and_bad_ends_differ_by_icon_as_well() -> None:
 
 
 def test_a_word_that_nobody_described_is_neutral() -> None:
-    assert looks.look_of("<b>") == looks.IDLE
+    assert looks.look_of("<b>") == IDLE
 
 
 @pytest.mark.parametrize(
