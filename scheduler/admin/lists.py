@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
+from django import forms
 from django.contrib import admin
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import Model, QuerySet
@@ -47,6 +48,11 @@ class BoundedAdmin(admin.ModelAdmin[M]):
         match = request.resolver_match
         is_list = match is not None and str(match.url_name).endswith("_changelist")
         return rows.defer(*self.large) if is_list else rows
+
+    @property
+    def media(self) -> forms.Media:
+        """The scripts of lists and plain forms: none of them needs jQuery."""
+        return forms.Media(js=["admin/js/core.js", "admin/js/actions.js"])
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Answer whether a list may be narrowed by `lookup`: only what is named here."""

@@ -37,7 +37,7 @@
       } catch {
         // The server is away or the session ended: say so, and ask less often.
         part.classList.add("stale");
-        wait = Math.min(wait * 2, SLOWEST);
+        wait = Math.min(Math.max(wait, 1) * 2, SLOWEST);
       }
       if (!part.querySelector("[data-ended]")) again();
     }
