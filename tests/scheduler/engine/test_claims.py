@@ -7,6 +7,7 @@ from scheduler import public
 from scheduler.engine import claim, enqueue
 from scheduler.models import Queue, Task
 from scheduler.registry import REGISTRY, Kind
+from scheduler.rules.columns import Changes
 from scheduler.rules.fire import NOTHING, Fire, PermanentError
 from scheduler.rules.orders import make_order
 from scheduler.rules.outcomes import Failed
@@ -200,6 +201,33 @@ def test_a_request_that_read_before_the_claim_sees_that_it_lost(
 
     row = reload(task)
     assert (row.input, row.state) == ("old", TaskState.RUNNING.value)
+
+
+def test_a_request_that_read_before_another_request_sees_that_it_lost(
+    clock: ManualClock, worker: Worker, ask: Ask
+) -> None:
+    task = ask("old", key="k")
+    stale = reload(task)
+    ask("new", key="k")
+
+    assert enqueue.compare_and_set(stale, {"input": "older"}, now=clock.now) is False
+
+    assert reload(task).input == "new"
+
+
+def test_a_request_that_read_before_a_whole_run_sees_that_it_lost(
+    clock: ManualClock, worker: Worker, ask: Ask
+) -> None:
+    task = ask(key="k", cron="0 * * * *", run_on_startup=True)
+    stale = reload(task)
+    worker.end(worker.claim_one())
+    after = reload(task)
+    assert (after.state, after.generation) == (stale.state, stale.generation)
+
+    changes: Changes = {"due_at": stale.due_at, "ready": True}
+    assert enqueue.compare_and_set(stale, changes, now=clock.now) is False
+
+    assert reload(task).due_at == after.due_at
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), RuntimeError("x")])

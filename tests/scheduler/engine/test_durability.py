@@ -9,7 +9,7 @@ from scheduler.engine.finish import LostLeaseError, finish_one
 from scheduler.models import Dependency, Run, Task
 from scheduler.rules.claims import Ending
 from scheduler.rules.fire import Retry
-from scheduler.rules.leases import LEASE
+from scheduler.rules.leases import LEASE, Lease
 from scheduler.rules.outcomes import Failed, Succeeded
 from scheduler.rules.states import Outcome, Reason, TaskState
 from tests.clock import ManualClock
@@ -99,6 +99,19 @@ def test_a_lease_that_beats_is_never_freed(clock: ManualClock, worker: Worker, a
         assert reaper.scan(at=clock.monotonic(), now=clock.now) == []
         clock.advance(LEASE / 3)
         worker.beat()
+
+    assert worker.end(held).lost == []
+
+
+def test_a_holder_that_beats_between_the_look_and_the_blow_keeps_its_lease(
+    clock: ManualClock, worker: Worker, ask: Ask
+) -> None:
+    task = ask()
+    held = worker.claim_one()
+    seen = Lease(task, held.token, reload(task).beat, worker.runner.pk)
+    worker.beat()
+
+    assert reap.free([seen], now=clock.now) == []
 
     assert worker.end(held).lost == []
 
