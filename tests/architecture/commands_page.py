@@ -1,4 +1,4 @@
-"""The page of the commands, made from their own help: `python -m tests.architecture.commands_page`."""
+"""The page of the commands, from their own help (`python -m tests.architecture.commands_page`)."""
 
 import argparse
 import os

@@ -98,7 +98,9 @@ def test_after_a_quiet_wait_the_same_ticket_waits_on(rig: Rig, at: list[float]) 
 
 
 @pytest.mark.parametrize(
-    "answer", [status(204), status(401), status(404), status(503), broken], ids=str
+    "answer",
+    [status(204), status(401), status(404), status(503), broken],
+    ids=["204", "401", "404", "503", "broken"],
 )
 def test_an_answer_that_was_no_wait_is_not_asked_for_again(rig: Rig, answer: Answer) -> None:
     rig.waiter.offer("t1")
