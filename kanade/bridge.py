@@ -25,6 +25,7 @@ BODY_SECONDS = 30.0
 # An answer up to here is collected; a longer one holds its thread while the client reads.
 COLLECTED = 1024 * 1024
 SEND_SECONDS = 60.0
+WITHOUT_A_BODY = {204, 304}
 
 
 class DisconnectedError(Exception):
@@ -124,11 +125,21 @@ class _Answer:
         self._size += len(chunk)
 
     async def _pass_on(self, *, last: bool) -> None:
+        body, self._parts, self._size = b"".join(self._parts), [], 0
         if self._start is not None:
             start, self._start = self._start, None
+            if last:
+                _tell_length(start, len(body))
             await self._send(start)
-        body, self._parts, self._size = b"".join(self._parts), [], 0
         await self._send({"type": "http.response.body", "body": body, "more_body": not last})
+
+
+def _tell_length(start: Message, length: int) -> None:
+    """Add the length to an answer that is here as a whole, which then needs no chunks."""
+    headers: Headers = start["headers"]
+    told = any(name == b"content-length" for name, _ in headers)
+    if not told and start["status"] not in WITHOUT_A_BODY:
+        headers.append((b"content-length", str(length).encode()))
 
 
 async def _read(receive: Receive) -> bytes | None:

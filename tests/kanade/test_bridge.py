@@ -48,6 +48,7 @@ def test_a_request_reaches_the_application_in_a_thread_and_its_answer_comes_back
     got = answer(app, "/a/é", method="PUT", query="q=1", pieces=(b"bo", b"dy"), content_type="x/y")
 
     assert (got.status, got.body) == (201, b"one two")
+    assert got.headers["content-length"] == "7"
     assert got.headers["content-type"] == "text/plain"
     assert app.thread.startswith("web")
     assert app.closed
@@ -109,6 +110,7 @@ def test_a_large_answer_is_passed_on_while_it_is_made() -> None:
     got = answer(app)
 
     assert len(got.body) == 3_000_000
+    assert "content-length" not in got.headers
     assert [len(part) for part in got.parts] == [1_200_000, 1_200_000, 600_000]
 
 

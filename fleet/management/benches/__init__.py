@@ -1,0 +1,1 @@
+"""The fleet's benchmarks, one module each: `run(write=…)` answers whether all goals are met."""
