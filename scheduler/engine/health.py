@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from scheduler.engine import inspection
-from scheduler.engine.inspection import MOST_LISTED
+from scheduler.engine.inspection import MOST_LISTED, Edges, Leases
 from scheduler.models.snapshots import snapshot
 from scheduler.registry import REGISTRY
 from scheduler.rules.health import QueueHealth, Signs, judge
@@ -26,15 +26,9 @@ def _look(now: datetime) -> QueueHealth:
     dependents, failed = totals.pop("dependents"), totals.pop("failed")
     by_kind = _by_kind({name: counts.by_kind[name] for name in totals})
     unknown = sorted(by_kind.keys() - REGISTRY.kinds.keys())[:MOST_LISTED]
-    troubles = {
-        "leases that nobody keeps": len(leases.expired),
-        "bodies that have run for an hour or more": len(leases.hung),
-        "quarantined tasks": totals["quarantined"],
-        "tasks that wait for nothing": len(stuck),
-        "tasks that wait for what is over": len(edges.missing),
-        "circles of tasks that wait for each other": len(edges.cycles),
-    }
-    verdict, reasons = judge(Signs(runners, age, unknown, troubles))
+    verdict, reasons = judge(
+        Signs(runners, age, unknown, _troubles(leases, edges, len(stuck), totals["quarantined"]))
+    )
     return QueueHealth(
         at=now,
         verdict=verdict,
@@ -70,3 +64,15 @@ def _by_kind(by_state: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, i
         for kind, count in kinds.items():
             found.setdefault(kind, {})[state] = count
     return found
+
+
+def _troubles(leases: Leases, edges: Edges, stuck: int, quarantined: int) -> dict[str, int]:
+    """How often each kind of trouble was seen, by its words."""
+    return {
+        "leases that nobody keeps": len(leases.expired),
+        "bodies that have run for an hour or more": len(leases.hung),
+        "quarantined tasks": quarantined,
+        "tasks that wait for nothing": stuck,
+        "tasks that wait for what is over": len(edges.missing),
+        "circles of tasks that wait for each other": len(edges.cycles),
+    }
