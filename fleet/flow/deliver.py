@@ -20,8 +20,9 @@ from fleet.flow.freeze import read_freeze
 from fleet.flow.manifests import job_manifest
 from fleet.flow.payloads import command_payload
 from fleet.flow.signing import Signer, server_signer
-from fleet.flow.turns import take_turn
+from fleet.flow.turns import Turn, take_turn
 from fleet.models import AgentPresence, AgentState, Command, Job
+from fleet.models.handouts import move_to_agent
 from fleet.rules.command_states import CommandState, give_up_at
 from fleet.rules.execution_states import ExecutionState
 from fleet.rules.freeze import FreezeState
@@ -32,6 +33,33 @@ from fleet.rules.retries import RetryPolicy
 # More at once makes a long transaction; the rest follows at once.
 MOST_COMMANDS = 50
 UNREADABLE_JOB = "the stored job cannot be read"
+# What the gates, the payload and an end need to know; each column more costs every hand-out.
+_COLUMNS = (
+    "agent_id",
+    "job_id",
+    "schedule_id",
+    "state",
+    "seq",
+    "deadline_at",
+    "start_after",
+    "handed_out_at",
+    "kill_requested_at",
+    "override_freeze",
+    "max_concurrent",
+    "holds_slot",
+    "agent__uuid_text",
+    "execution__state",
+    "execution__plan",
+    "job__slug",
+    "job__revoked_at",
+    "job__current__execute_sha256",
+    "revision__sha256",
+    "revision__execute_sha256",
+    "revision__manifest",
+    "revision__version",
+    "revision__requires_approval",
+    "revision__approved_at",
+)
 _ASKED = [CommandState.QUEUED.value, CommandState.HANDED_OUT.value]
 
 
@@ -54,16 +82,16 @@ def deliver(agent_id: int, *, in_hand: frozenset[UUID], most_bytes: int, now: da
     A fixed number of queries, and one for each slot of a `max_concurrent`.
     """
     with transaction.atomic():
-        presence = take_turn(agent_id)
+        turn = take_turn(agent_id)
         freeze = read_freeze(now, lock=True)
         delivery = Delivery(freeze)
-        if presence.agent.state != AgentState.ACTIVE:
+        if turn.state is not AgentState.ACTIVE:
             return delivery
         commands = _asked_for(agent_id, in_hand)
         delivery.more = len(commands) > MOST_COMMANDS
         going, endings = _judged(commands[:MOST_COMMANDS], freeze, now)
         if going:
-            endings += _hand_out(going, presence, delivery, most_bytes=most_bytes, now=now)
+            endings += _hand_out(going, turn, delivery, most_bytes=most_bytes, now=now)
         close(endings, now=now)
     return delivery
 
@@ -74,7 +102,7 @@ def _asked_for(agent_id: int, in_hand: frozenset[UUID]) -> list[Command]:
         Command.objects.filter(agent=agent_id, state__in=_ASKED)
         .exclude(pk__in=in_hand)
         .select_related("agent", "execution", "job__current", "revision")
-        .defer("job__current__manifest", "agent__facts")
+        .only(*_COLUMNS)
         .order_by("-seq", "pk")
     )
     rows = list(query.select_for_update(of=("self",))[: MOST_COMMANDS + 1])
@@ -114,7 +142,7 @@ def _offer(command: Command) -> Offer:
 
 def _hand_out(
     commands: Sequence[Command],
-    presence: AgentPresence,
+    turn: Turn,
     delivery: Delivery,
     *,
     most_bytes: int,
@@ -133,7 +161,7 @@ def _hand_out(
             endings.append(Ending(command, CommandState.SKIPPED, UNREADABLE_JOB, now))
             continue
         if is_new:
-            _number(command, manifest, presence.handouts + len(moved) + 1, presence, now)
+            _number(command, manifest, turn.handouts + len(moved) + 1, turn, now)
         envelope, size = _enveloped(command, signer)
         if size > left and delivery.envelopes:
             delivery.more = True
@@ -144,12 +172,12 @@ def _hand_out(
             moved.append(command)
         left -= size
         delivery.envelopes.append(envelope)
-    _save(moved, presence)
+    _save(moved, turn)
     return endings
 
 
 def _number(
-    command: Command, manifest: JobManifest, number: int, presence: AgentPresence, now: datetime
+    command: Command, manifest: JobManifest, number: int, turn: Turn, now: datetime
 ) -> None:
     """Make the command one that went out now, as the agent's `number`-th."""
     plan = command.execution.plan if command.execution else {}
@@ -158,7 +186,7 @@ def _number(
     timeout = manifest.execute.timeout
     command.seq = number
     command.handed_out_at = now
-    command.handed_out_epoch = presence.agent.epoch
+    command.handed_out_epoch = turn.epoch
     command.reap_at = give_up_at(
         command.deadline_at, timeout, retries=retry.budget(timeout) if retry else timedelta(0)
     )
@@ -178,13 +206,10 @@ def _take_slot(command: Command) -> bool:
     return command.holds_slot
 
 
-def _save(moved: Sequence[Command], presence: AgentPresence) -> None:
+def _save(moved: Sequence[Command], turn: Turn) -> None:
     if not moved:
         return
-    for command in moved:
-        command.state = CommandState.HANDED_OUT.value
-    fields = ["state", "seq", "handed_out_at", "handed_out_epoch", "reap_at", "holds_slot"]
-    queued = Command.objects.filter(state=CommandState.QUEUED.value)
-    if queued.bulk_update(moved, fields) != len(moved):
+    if move_to_agent(moved) != len(moved):
         raise HandOutLostError
-    AgentPresence.objects.filter(pk=presence.pk).update(handouts=presence.handouts + len(moved))
+    presence = AgentPresence.objects.filter(pk=turn.agent_id)
+    presence.update(handouts=turn.handouts + len(moved))

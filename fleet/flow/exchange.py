@@ -57,9 +57,9 @@ class Answer:
 class _Matters:
     """What there is between the server and the agent's open commands."""
 
+    is_asked: bool
     kill: list[str] = field(default_factory=list)
     unknown: frozenset[UUID] = frozenset()
-    is_asked: bool = False
 
 
 def exchange(caller: Caller, report: Report, *, most_bytes: int, now: datetime) -> Answer:
@@ -73,9 +73,8 @@ def exchange(caller: Caller, report: Report, *, most_bytes: int, now: datetime) 
         _note_presence(caller, report, now)
     verdicts = collect(agent_id, report.results, now=now)
     unknown = note_progress(agent_id, report.started, report.output, now=now)
-    matters = _Matters()
-    if caller.has_commands or report.in_hand:
-        matters = _matters(agent_id, report)
+    # With nothing in hand there is nothing to stop; what is open goes to the gates as it is.
+    matters = _matters(agent_id, report) if report.in_hand else _Matters(caller.has_commands)
     told = dict.fromkeys(unknown | matters.unknown, Verdict.UNKNOWN) | verdicts
     words = {str(command): verdict for command, verdict in told.items()}
     strange = {name[:_MOST_STRANGE]: Verdict.UNKNOWN for name in report.strange}
@@ -152,4 +151,4 @@ def _matters(agent_id: int, report: Report) -> _Matters:
         if stopped or (state in _VOID and pk in report.holding):
             kill.append(str(pk))
         is_asked = is_asked or (state in _ASKED and pk not in report.in_hand)
-    return _Matters(kill, report.holding - found, is_asked)
+    return _Matters(is_asked, kill, report.holding - found)

@@ -1,12 +1,26 @@
 """One exchange of an agent after the other, where they change anything."""
 
-from fleet.models import AgentPresence
+from dataclasses import dataclass
+
+from fleet.models import AgentPresence, AgentState
 
 
-def take_turn(agent_id: int) -> AgentPresence:
-    """Return the agent's presence with the agent as it is now, locked for this transaction.
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The agent as it is now: locked, so that it stays so until the transaction ends."""
+
+    agent_id: int
+    state: AgentState
+    epoch: int
+    # The number of its last hand-out.
+    handouts: int
+
+
+def take_turn(agent_id: int) -> Turn:
+    """Wait until no other exchange of the agent is in a transaction, and return the agent.
 
     A proxy may repeat a request while the first is being answered; the second then waits here.
     """
-    rows = AgentPresence.objects.select_related("agent").select_for_update(of=("self",))
-    return rows.get(pk=agent_id)
+    rows = AgentPresence.objects.filter(pk=agent_id).select_for_update(of=("self",))
+    state, epoch, handouts = rows.values_list("agent__state", "agent__epoch", "handouts").get()
+    return Turn(agent_id, AgentState(state), epoch, handouts)

@@ -420,7 +420,7 @@ def test_a_command_that_somebody_else_moved_takes_the_whole_hand_out_back(
 ) -> None:
     job = make_job()
     command = make_command(job=job, max_concurrent=1)
-    stale = list(Command.objects.filter(pk=command.pk).select_related("agent", "execution"))
+    stale = list(Command.objects.filter(pk=command.pk))
     Command.objects.update(state=S.CANCELLED.value)
     monkeypatch.setattr(module, "_asked_for", lambda *_: stale)
 
