@@ -5,9 +5,7 @@ import threading
 from datetime import datetime, timedelta
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db import Error as DatabaseError
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import connection, transaction
 
 logger = logging.getLogger(__name__)
 
@@ -59,22 +57,18 @@ class Listener:
         while not self._stopped.is_set():
             try:
                 self._hear()
-            except (psycopg.Error, DatabaseError):
+            except psycopg.Error:
                 # The runner looks by itself meanwhile.
                 logger.warning("not listening", extra={"action": "listener lost"})
                 self._stopped.wait(timeout=1)
 
     def _hear(self) -> None:
-        wrapper = connections.create_connection(DEFAULT_DB_ALIAS)
-        assert isinstance(wrapper, BaseDatabaseWrapper)
-        wrapper.ensure_connection()
-        try:
-            raw = wrapper.connection
-            raw.execute(f"LISTEN {CHANNEL}")
+        # Not one of the pool's: it would go back there still listening.
+        parameters = connection.get_connection_params()
+        with psycopg.connect(**parameters, autocommit=True) as listening:
+            listening.execute(f"LISTEN {CHANNEL}")
             # What was announced while nobody listened.
             DUE.set()
             while not self._stopped.is_set():
-                for _ in raw.notifies(timeout=1, stop_after=1):
+                for _ in listening.notifies(timeout=1, stop_after=1):
                     DUE.set()
-        finally:
-            wrapper.close()
