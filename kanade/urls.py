@@ -7,6 +7,8 @@ from django.views.generic import RedirectView
 from kanade import documentation, health, metrics
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    # First, for it is asked most.
+    path("api/agent/v1/", include("fleet.agent_api.urls")),
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="healthz"),
@@ -14,7 +16,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include("fleet.operator_api.urls")),
     path("api/v1/", include("scheduler.api.urls")),
-    path("api/agent/v1/", include("fleet.agent_api.urls")),
     path("api/schema/", documentation.schema, name="schema"),
     path("api/docs/", documentation.docs, name="docs"),
 ]
