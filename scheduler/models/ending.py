@@ -5,10 +5,9 @@ ended one by one from the row as it is now.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 from django.db import connection
 
@@ -17,7 +16,7 @@ from scheduler.rules.states import Outcome
 
 Value = str | int | datetime | None
 # A whole column of values is one parameter.
-Param = str | datetime | list[Any]
+Param = str | datetime
 
 _UNTOUCHED = """t.state = 'running' AND t.lease_token = ended.token
     AND t.generation = ended.generation AND NOT t.rerun"""
@@ -105,8 +104,8 @@ def close(run_ids: Sequence[int], *, now: datetime) -> list[int]:
         return []
     moment = _adapt(now)
     postgres = connection.vendor == "postgresql"
-    among = "= ANY(%s)" if postgres else "IN (SELECT value FROM json_each(%s))"
-    ids = list(run_ids) if postgres else json.dumps(run_ids)
+    among = "= ANY(%s::bigint[])" if postgres else "IN (SELECT value FROM json_each(%s))"
+    ids = _array(run_ids) if postgres else json.dumps(run_ids)
     statement = _CLOSE.format(left=_LEFT, among=among)
     with connection.cursor() as cursor:
         cursor.execute(statement, [moment, moment, ids])
@@ -145,16 +144,34 @@ def _table(rows: Sequence[Sequence[Value]], types: Sequence[str]) -> tuple[str, 
     if connection.vendor == "postgresql":
         arrays = ", ".join(f"%s::{name}[]" for name in types)
         select = f"SELECT * FROM unnest({arrays})"  # noqa: S608  # no value is in the text
-        return select, [list(column) for column in zip(*rows, strict=True)]
+        return select, [_array(column) for column in zip(*rows, strict=True)]
     columns = ", ".join(f"json_extract(value, '$[{index}]')" for index in range(len(types)))
     select = f"SELECT {columns} FROM json_each(%s)"  # noqa: S608  # no value is in the text
-    return select, [json.dumps(rows, default=_adapt)]
+    return select, [json.dumps(rows, default=_text)]
+
+
+def _array(values: Iterable[Value]) -> str:
+    """Return an array as PostgreSQL reads it; the driver's own way takes longer than the query."""
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: Value) -> str:
+    if isinstance(value, int):
+        return str(value)
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return f'"{value.isoformat()}"'
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _adapt(moment: datetime) -> str | datetime:
     """Return a time as its column holds it: on SQLite a text in UTC, as the ORM writes it."""
-    if connection.vendor == "postgresql":
-        return moment
+    return moment if connection.vendor == "postgresql" else _text(moment)
+
+
+def _text(moment: datetime) -> str:
     return str(moment.astimezone(UTC).replace(tzinfo=None))
 
 

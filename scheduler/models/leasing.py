@@ -19,10 +19,12 @@ from scheduler.rules.fire import Retry
 from scheduler.rules.misfire import Misfire
 from scheduler.rules.timing import Recurrence
 
+# Times as text: Python reads its own format many times faster than the driver reads a timestamp.
 _RETURNED = (
-    "id, lease_token, kind, key, input, priority, due_at, not_before, attempt, occurrence_at, "
-    "extra, COALESCE(cron_override, cron), tz, day_rule, misfire, retry_times, retry_min, "
-    "retry_max, retry_count, generation"
+    "id, lease_token, kind, key, input, priority, CAST(due_at AS text), "
+    "CAST(not_before AS text), attempt, CAST(occurrence_at AS text), extra, "
+    "COALESCE(cron_override, cron), tz, day_rule, misfire, retry_times, retry_min, retry_max, "
+    "retry_count, generation"
 )
 # Both databases know CTEs, UPDATE … FROM and RETURNING; SKIP LOCKED is PostgreSQL's alone, and
 # SQLite has one writer. The state is asked again outside: it decides who wins.
@@ -38,6 +40,7 @@ RETURNING {returned}
 """
 
 
+_MISFIRES = {one.value: one for one in Misfire}
 # Stands for the time of the look in a selection that is compiled once.
 _ANY_MOMENT = datetime(1, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -102,40 +105,35 @@ def database_now() -> str:
     return str(sql)
 
 
-def _claim(row: Sequence[object], now: datetime) -> Claim:
+def _claim(row: Sequence[Any], now: datetime) -> Claim:
     (task_id, token, kind, key, payload, priority, due_at, not_before, attempt, occurrence_at,
      extra, cron, tz, day_rule, misfire, times, least, most, count, generation) = row  # fmt: skip
     due = moment_of(due_at)
     assert due is not None  # a ready task has a due time
     return Claim(
-        task_id=_int(task_id),
-        token=_int(token),
-        kind=str(kind),
-        key=None if key is None else str(key),
-        input=None if payload is None else json.loads(str(payload)),
-        priority=_int(priority),
+        task_id=task_id,
+        token=token,
+        kind=kind,
+        key=key,
+        input=None if payload is None else json.loads(payload),
+        priority=priority,
         due_at=due,
-        not_before=moment_of(not_before),
-        attempt=_int(attempt),
-        occurrence_at=moment_of(occurrence_at),
+        not_before=None if not_before is None else moment_of(not_before),
+        attempt=attempt,
+        occurrence_at=None if occurrence_at is None else moment_of(occurrence_at),
         extra=bool(extra),
-        recurrence=Recurrence(str(cron), str(tz), str(day_rule)) if cron else None,
-        misfire=Misfire(str(misfire)),
-        retry=None if times is None else Retry(_int(times), _int(least), _int(most)),
-        retry_count=_int(count),
-        generation=_int(generation),
+        recurrence=None if cron is None else Recurrence(cron, tz, day_rule),
+        misfire=_MISFIRES[misfire],
+        retry=None if times is None else Retry(times, least, most),
+        retry_count=count,
+        generation=generation,
         started_at=now,
     )
 
 
-def _int(value: object) -> int:
-    assert isinstance(value, int)
-    return value
-
-
 def moment_of(value: object) -> datetime | None:
-    """Read a timestamp: SQLite keeps a naive one in UTC, as a text or already read."""
+    """Read a timestamp, which may be a text; SQLite keeps a naive one in UTC."""
     if value is None:
         return None
     found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

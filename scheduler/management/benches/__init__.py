@@ -1,0 +1,1 @@
+"""The scheduler's benchmarks, one module each: `run(write=…)` answers whether all goals are met."""
