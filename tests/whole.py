@@ -65,6 +65,7 @@ def _run(database: str, marks: str, *, prove: bool, postgres: str) -> int:
     """Run pytest on one database in a folder and under a name of its own; clean up after it."""
     suffix = secrets.token_hex(4)
     scratch = Path(tempfile.mkdtemp(prefix="kanade-tests-"))
+    scratch.chmod(0o711)  # scripts that run as another user reach their own folders in it
     environment = os.environ | {
         "TEST_DATABASE": database,
         "TEST_DB_SUFFIX": suffix,

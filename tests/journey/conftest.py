@@ -29,7 +29,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         found.stop()
 
 
-@pytest.fixture(scope="session")
+# Per module: the driver keeps an event loop in this thread, and later modules want their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """The machine's Chromium, headless."""
     # Imported here: the pure suite needs no browser driver.
