@@ -4,6 +4,7 @@
 they are missing, then runs the site, the runner and the agent until Ctrl-C.
 """
 
+import multiprocessing
 import os
 import secrets
 import shlex
@@ -32,6 +33,8 @@ class Together(honcho.manager.Manager):  # type: ignore[misc]  # honcho has no t
 
     def terminate(self) -> None:
         """Stop every program, once each has a process that can be stopped."""
+        if multiprocessing.parent_process() is not None:
+            return  # a fork that is about to become a program still has this handler
         if all("pid" in program for program in self._processes.values()):
             super().terminate()
         else:
@@ -142,4 +145,7 @@ def _tell(port: int, password: str | None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)  # Ctrl-C while it was being set up: nothing has been started yet

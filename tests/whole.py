@@ -76,8 +76,8 @@ def _run(database: str, marks: str, *, prove: bool, postgres: str) -> int:
     if prove:
         environment["KANADE_PROVE"] = "1"
     print(f"\n=== {database} ===", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "--dist", "loadgroup"]
-    command += ["--durations", "20", "-m", marks]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "--dist", "loadscope"]
+    command += ["--no-loadscope-reorder", "--durations", "20", "-m", marks]
     if database != "sqlite":
         command += [f"--ignore={path}" for path in PURE]
     try:

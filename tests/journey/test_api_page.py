@@ -9,7 +9,7 @@ from tests.journey.site import PASSWORD, Site
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("journey-api-page")]
+pytestmark = [pytest.mark.browser]
 REPORT_VIOLATIONS = """
     window.violations = [];
     document.addEventListener("securitypolicyviolation",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.concurrency,
-    pytest.mark.xdist_group("journey-browser"),
 ]
 
 

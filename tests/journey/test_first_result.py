@@ -8,7 +8,7 @@ import pytest
 
 from tests.journey.site import Site, until
 
-pytestmark = [pytest.mark.concurrency, pytest.mark.xdist_group("journey-first-result")]
+pytestmark = [pytest.mark.concurrency]
 
 JOB = """
 id: {name}

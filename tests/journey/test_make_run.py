@@ -13,7 +13,7 @@ import pytest
 
 from tests.journey.site import ROOT, free_port, until
 
-pytestmark = [pytest.mark.concurrency, pytest.mark.xdist_group("journey-make-run")]
+pytestmark = [pytest.mark.concurrency]
 
 # The database is SQLite whatever the suite runs on: what a newcomer gets.
 only_once = pytest.mark.skipif(
