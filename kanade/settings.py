@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "axes",
     # Always installed: migrations must not depend on settings.
     "django_celery_beat",
+    "django_tasks",
     "scheduler",
     "fleet",
 ]
@@ -99,6 +100,9 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 FORMAT_MODULE_PATH = ["kanade.formats"]
+
+# Functions of `django.tasks` run as tasks of the scheduler.
+TASKS = {"default": {"BACKEND": "scheduler.backend.SchedulerBackend", "QUEUES": []}}
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"

@@ -10,7 +10,10 @@ class SchedulerConfig(AppConfig):
     verbose_name = "Scheduler"
 
     def ready(self) -> None:
-        """Register the scheduler's own kind."""
-        from scheduler.engine import prune  # noqa: PLC0415  # models can be imported only now
+        """Register the scheduler's own kinds."""
+        # Models can be imported only now.
+        from scheduler import backend  # noqa: PLC0415
+        from scheduler.engine import prune  # noqa: PLC0415
 
         prune.register()
+        backend.register()

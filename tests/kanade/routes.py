@@ -21,8 +21,10 @@ from tests.fleet.make import (
 )
 
 KEY = UUID("01990000-0000-7000-8000-000000000001")
+# Above all that a sequence gives out: the tests make rows beside these.
+ROW = 700_001
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
-VALUES = {"uuid": str(KEY), "int": "1", "fleet_slug": "x", "slug": "stdout", "str": "x"}
+VALUES = {"uuid": str(KEY), "int": str(ROW), "fleet_slug": "x", "slug": "stdout", "str": "x"}
 _PARAMETER = re.compile(r"<(?:(?P<converter>\w+):)?\w+>")
 _PATTERN = re.compile(r"\(\?P<\w+>(?P<first>\w*)[^)]*\)")
 _BY_UUID = ("fleet/execution/", "fleet/command/", "fleet/result/")
@@ -44,7 +46,7 @@ def _walk(patterns: list[URLPattern | URLResolver], prefix: str) -> Iterator[str
 
 def address(route: str) -> str:
     """An address of that route; its parameters name the rows of `make_rows`."""
-    path = str(KEY) if any(part in route for part in _BY_UUID) else "1"
+    path = str(KEY) if any(part in route for part in _BY_UUID) else str(ROW)
     values = VALUES | {"path": path}
     plain = _PATTERN.sub(lambda found: found["first"] or "nothing", route)
     plain = _PARAMETER.sub(lambda found: values[found["converter"] or "int"], plain)
@@ -52,8 +54,8 @@ def address(route: str) -> str:
 
 
 def make_rows() -> None:
-    """One row of each kind, called `x`, with the key 1 or `KEY`."""
-    agent = make_agent("x", pk=1)
+    """One row of each kind, called `x`, with the key `ROW` or `KEY`."""
+    agent = make_agent("x", pk=ROW)
     make_group("x", agent)
     job = make_job("x")
     schedule = make_schedule("x", job=job)
@@ -62,7 +64,7 @@ def make_rows() -> None:
     Result.objects.create(
         command_id=KEY,
         execution_id=KEY,
-        agent_id=1,
+        agent_id=ROW,
         job_id=job.pk,
         revision_id=execution.revision_id,
         job_version="1",
@@ -73,7 +75,7 @@ def make_rows() -> None:
         command_id=KEY, stream="stdout", head=b"out", tail=b"", total=3, received_at=NOW
     )
     times = {"expires_at": NOW + timedelta(days=1), "created_at": NOW}
-    EnrolmentToken.objects.create(pk=1, public_id="e" * 16, secret_hash="0" * 64, **times)
+    EnrolmentToken.objects.create(pk=ROW, public_id="e" * 16, secret_hash="0" * 64, **times)
     ApiToken.objects.create(
-        pk=1, public_id="a" * 16, secret_hash="0" * 64, user=User.objects.create(), **times
+        pk=ROW, public_id="a" * 16, secret_hash="0" * 64, user=User.objects.create(), **times
     )
