@@ -76,13 +76,15 @@ def database(env: environ.Env) -> dict[str, object]:
     return config
 
 
-def require_loopback(*, local: bool, hosts: list[str]) -> None:
-    """Refuse a local profile that other machines could reach."""
+def require_loopback(profiles: dict[str, bool], hosts: list[str]) -> None:
+    """Refuse a profile, by the variable that switches it on, that other machines could reach."""
     outside = [host for host in hosts if host not in {"localhost", "127.0.0.1", "[::1]"}]
-    if local and outside:
-        raise ImproperlyConfigured(
-            f"KANADE_LOCAL=1 serves this machine only, but ALLOWED_HOSTS names {', '.join(outside)}"
-        )
+    for name, on in profiles.items():
+        if on and outside:
+            raise ImproperlyConfigured(
+                f"{name}=1 serves this machine only, but ALLOWED_HOSTS names {', '.join(outside)};"
+                f" leave {name} out in production"
+            )
 
 
 def engine(env: environ.Env) -> str:

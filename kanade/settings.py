@@ -35,7 +35,7 @@ ALLOWED_HOSTS: list[str] = env.list(
     default=["localhost", "127.0.0.1", "[::1]"] if KANADE_LOCAL or DEBUG else [],
 )
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-environment.require_loopback(local=KANADE_LOCAL, hosts=ALLOWED_HOSTS)
+environment.require_loopback({"KANADE_LOCAL": KANADE_LOCAL, "DEBUG": DEBUG}, ALLOWED_HOSTS)
 
 INSTALLED_APPS = [
     "kanade.apps.KanadeAdminConfig",

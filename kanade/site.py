@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
 
-from fleet.flow.freeze import read_freeze
+from fleet.flow.freeze import known_freeze
 from kanade.dashboard import dashboard
 
 # Each section of the navigation with its models, in reading order, and their icons.
@@ -80,7 +80,7 @@ class KanadeAdminSite(AdminSite):
         """What every page knows: the navigation of this user, and whether the fleet is frozen."""
         context = super().each_context(request)
         if context["has_permission"]:
-            context["freeze"] = read_freeze(timezone.now())
+            context["freeze"] = known_freeze(timezone.now())
         context["sections"] = sections(context["available_apps"], request.path)
         context["home_path"] = reverse("admin:index", current_app=self.name)
         return context

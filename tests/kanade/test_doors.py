@@ -1,4 +1,4 @@
-"""Who comes in where: anonymous callers, PCs, and pages of other sites with a person's cookie."""
+"""Who comes in where: T-01 anonymous callers, T-03 PCs, T-13 other sites with a person's cookie."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

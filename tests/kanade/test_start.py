@@ -1,4 +1,4 @@
-"""A server that would open a door does not start, and says what to do."""
+"""T-02: a server that would open a door does not start, and says what to do."""
 
 import os
 import subprocess
@@ -74,9 +74,12 @@ def test_a_development_secret_stops_the_start(name: str) -> None:
     refused(start(**{name: f"insecure-{SECRET}"}), f"{name} is a development value")
 
 
+@pytest.mark.parametrize("profile", ["KANADE_LOCAL", "DEBUG"])
 @pytest.mark.parametrize("host", ["kanade.example.org", "0.0.0.0", "*", "localhost.example.org"])
-def test_the_local_profile_serves_this_machine_alone(host: str) -> None:
-    refused(start(KANADE_LOCAL="1", ALLOWED_HOSTS=f"localhost,{host}"), "this machine only", host)
+def test_a_profile_for_development_serves_this_machine_alone(profile: str, host: str) -> None:
+    answer = start(**{profile: "1"}, ALLOWED_HOSTS=f"localhost,{host}")
+
+    refused(answer, f"{profile}=1", "this machine only", host)
 
 
 def test_the_local_profile_starts_on_loopback() -> None:

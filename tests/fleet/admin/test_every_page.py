@@ -1,4 +1,4 @@
-"""Every page of the fleet: it opens, whatever PCs and people wrote, and keeps the policy."""
+"""T-07, T-08: every page opens, whatever PCs and people wrote, and keeps the policy."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Who may do what: every act, for each role, on the object's page and on the list."""
+"""T-09, T-10, T-11: every act, for each role, on the object's page and on the list."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is the sender's to understand, and no row poisons a list."""
+"""T-08, T-29: the answer is the sender's to understand, and no row poisons a list."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is sent is taken exactly or not at all: encodings, depth, keys, types, columns."""
+"""T-12, T-29, T-30, T-33: encodings, depth, keys, types, columns are exact, or nothing is taken."""
 
 import json
 import time

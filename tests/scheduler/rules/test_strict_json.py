@@ -1,4 +1,4 @@
-"""JSON is bounded before it is parsed, and ambiguous JSON is refused by name."""
+"""T-29: JSON is bounded before it is parsed, and ambiguous JSON is refused by name."""
 
 import contextlib
 import json

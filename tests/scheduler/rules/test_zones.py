@@ -1,4 +1,4 @@
-"""Zone names, and which instants show a wall clock on the days when clocks are changed."""
+"""T-31: zone names, and which instants show a wall clock on the days when clocks are changed."""
 
 import subprocess
 import sys
