@@ -28,10 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
     """Put the migrations' rows back after a test that empties every table at its end."""
     yield
-    if _empties_tables(item):
+    # After the last test the database is gone as well.
+    if nextitem is not None and _empties_tables(item):
         with item.config.stash[blocking_manager_key].unblock():
             for module, function in (
                 ("0002_single_rows", "make_rows"),
