@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from fleet.flow.freeze import known_row
 from fleet.models import Command, Freeze, Schedule, Shape
 from fleet.rules.command_states import WAITING
 from fleet.rules.freeze import FreezeState
@@ -53,8 +54,7 @@ class FreezePage:
 def freeze_page(state: FreezeState, *, now: datetime) -> FreezePage:
     """Read the page for a state that was read at `now`."""
     starts_at = state.starts_at or now
-    row = Freeze.objects.order_by("pk").first()
-    return FreezePage(state=state, row=row, held=held(starts_at, state.until))
+    return FreezePage(state=state, row=known_row(), held=held(starts_at, state.until))
 
 
 def held(starts_at: datetime, ends_at: datetime | None) -> Held:

@@ -11,7 +11,7 @@ from fleet.admin.base import ReadOnlyAdmin, now_of
 from fleet.admin.freeze_form import FreezeForm
 from fleet.admin.freeze_page import freeze_page
 from fleet.admin.verbs import ReasonForm
-from fleet.flow.freeze import read_freeze
+from fleet.flow.freeze import known_freeze
 from fleet.models import Freeze
 from fleet.operations.freezing import clear_freeze, set_freeze
 from fleet.rules.refusals import Refusal
@@ -39,7 +39,7 @@ class FreezeAdmin(ReadOnlyAdmin[Freeze]):
         if not self.has_view_permission(request):
             raise PermissionDenied
         now = now_of(request)
-        page = freeze_page(read_freeze(now), now=now)
+        page = freeze_page(known_freeze(now), now=now)
         verbs = []
         if request.user.has_perm(MAY_SET):
             title = "Freeze the fleet" if page.word == "live" else "Change the freeze"

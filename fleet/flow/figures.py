@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, QuerySet
 
-from fleet.flow.freeze import read_freeze
+from fleet.flow.freeze import known_freeze
 from fleet.models import Agent, AgentState, Command, Execution, Schedule, TickMark
 from fleet.rules.command_states import OPEN
 from fleet.rules.execution_states import OPEN_EXECUTIONS
@@ -33,7 +33,7 @@ def figures(now: datetime) -> Figures:
     mark = TickMark.objects.first()
     last_tick_at = mark.last_tick_at if mark else None
     return Figures(
-        freeze=read_freeze(now),
+        freeze=known_freeze(now),
         agents=_by_state(Agent.objects.all(), AgentState.values),
         online=Agent.objects.alive(now).count(),
         commands=_by_state(Command.objects.open(), [state.value for state in OPEN]),

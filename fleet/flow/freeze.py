@@ -1,15 +1,16 @@
 """Read the freeze: what every gate asks before it lets anything through."""
 
+import logging
 from datetime import datetime
 
-from django.db import connection
+from django.db import DatabaseError, connection
 
 from fleet.flow.manifests import local_zone
 from fleet.models import Freeze
-from fleet.rules.freeze import FreezeRecord, FreezeState, freeze_state
+from fleet.rules.freeze import FreezeRecord, FreezeState, freeze_state, unreadable
 
-# One row is right, more are a fault; nobody needs to read a third.
-_ENOUGH = 2
+logger = logging.getLogger(__name__)
+
 # The number of the lock that hand-outs share and a change of the freeze takes alone.
 _GATE = 4_611_686_018
 
@@ -21,12 +22,36 @@ def read_freeze(now: datetime, *, lock: bool = False) -> FreezeState:
     """
     if lock:
         _pass_the_gate(shared=True)
-    rows = Freeze.objects.order_by("pk")[:_ENOUGH]
     records = [
         FreezeRecord(row.is_set, row.starts or None, row.ends or None, row.reason, row.tz)
-        for row in rows
+        for row in Freeze.objects.stored()
     ]
     return freeze_state(records, now=now, local=local_zone())
+
+
+def known_freeze(now: datetime) -> FreezeState:
+    """The same for those who only show it: a database that refuses it is told as unreadable.
+
+    At a gate that error is raised instead, and undoes whatever was to go through.
+    """
+    try:
+        return read_freeze(now)
+    except DatabaseError:
+        if connection.in_atomic_block:
+            # Nothing more can be read in this transaction.
+            raise
+        logger.exception("the freeze cannot be read", extra={"action": "freeze unreadable"})
+        return unreadable("the database refuses it; its administrator can tell why")
+
+
+def known_row() -> Freeze | None:
+    """The row for those who show it; None where there is none or the database refuses it."""
+    try:
+        return Freeze.objects.order_by("pk").first()
+    except DatabaseError:
+        if connection.in_atomic_block:
+            raise
+        return None
 
 
 def shut_the_gate() -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import Case, CharField, Count, F, Q, Value, When
 
 from fleet.flow.activity import Ended, Hour, by_schedule, last_hours
-from fleet.flow.freeze import read_freeze
+from fleet.flow.freeze import known_freeze
 from fleet.models import Agent, AgentState, Evaluation, Execution, Schedule, TickMark
 from fleet.rules.execution_states import OPEN_EXECUTIONS, ExecutionState
 from fleet.rules.firing import Reason
@@ -75,7 +75,7 @@ def overview(now: datetime) -> Overview:
     mark = TickMark.objects.first()
     return Overview(
         now=now,
-        freeze=read_freeze(now),
+        freeze=known_freeze(now),
         pcs=_pcs(now),
         hours=hours,
         troubles=_troubles(hours, now),

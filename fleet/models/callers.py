@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db import connection
 
 from fleet.models.commands import OPEN_STATES
+from fleet.models.freezes import read_flag
 from fleet.rules.freeze import FreezeRecord
 from fleet.rules.sessions import Session
 
@@ -22,7 +23,7 @@ SELECT a.id, a.state, a.credential_hash, a.next_credential_hash, a.credential_at
                WHERE c.agent_id = a.id AND c.state IN ({_OPEN}) AND c.state <> 'staged'),
        EXISTS (SELECT 1 FROM fleet_scheduleagent s
                WHERE s.agent_id = a.id AND s.parked_due_at IS NOT NULL),
-       (SELECT count(*) FROM fleet_freeze), f.is_set, f.starts, f.ends, f.reason, f.tz
+       (SELECT count(*) FROM fleet_freeze), CAST(f.is_set AS text), f.starts, f.ends, f.reason, f.tz
 FROM fleet_agent a
 JOIN fleet_agentpresence p ON p.agent_id = a.id
 LEFT JOIN fleet_freeze f ON f.id = 1
@@ -82,5 +83,5 @@ def note_presence(agent_id: int, *, seq: int, skew_ms: int, now: datetime) -> No
 
 def _records(count: int, *columns: object) -> tuple[FreezeRecord, ...]:
     """Return as many records as there are rows, which should be one."""
-    is_set, starts, ends, reason, tz = columns
-    return (FreezeRecord(is_set, starts or None, ends or None, reason, tz),) * count
+    flag, starts, ends, reason, tz = columns
+    return (FreezeRecord(read_flag(flag), starts or None, ends or None, reason, tz),) * count

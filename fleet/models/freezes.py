@@ -1,7 +1,45 @@
 """The one freeze of the whole fleet."""
 
+from typing import NamedTuple
+
 from django.db import models
-from django.db.models import CheckConstraint, Q
+from django.db.models import CheckConstraint, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+# One row is right, more are a fault; nobody needs to read a third.
+_ENOUGH = 2
+_FLAGS: dict[object, bool] = {"1": True, "true": True, "0": False, "false": False}
+
+
+class StoredFreeze(NamedTuple):
+    """A row as it is stored, unchecked: a bad restore may leave anything in any column."""
+
+    is_set: object
+    starts: object
+    ends: object
+    reason: object
+    tz: object
+
+
+def read_flag(text: object) -> object:
+    """The flag that a column cast to text spells; what spells none stays as it is.
+
+    Read as a flag, SQLite's driver makes False of whatever is not 1, and a freeze would be off.
+    """
+    return _FLAGS.get(text, text)
+
+
+class FreezeQuerySet(QuerySet["Freeze"]):
+    """The question of every gate."""
+
+    def stored(self) -> list[StoredFreeze]:
+        """Return the rows as they are, two at most: one query."""
+        columns = ("pk", Cast("is_set", TextField()), "starts", "ends", "reason", "tz")
+        rows = self.order_by("pk").values_list(*columns)[:_ENOUGH]
+        # In another row than the one nobody has said anything.
+        return [
+            StoredFreeze(read_flag(flag) if pk == 1 else None, *rest) for pk, flag, *rest in rows
+        ]
 
 
 class Freeze(models.Model):
@@ -15,6 +53,8 @@ class Freeze(models.Model):
     reason = models.TextField(blank=True, default="")
     set_by = models.CharField(max_length=200, blank=True, default="")
     set_at = models.DateTimeField(null=True)
+
+    objects = FreezeQuerySet.as_manager()
 
     class Meta:
         constraints = [

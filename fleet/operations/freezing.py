@@ -3,10 +3,10 @@
 from datetime import datetime
 from functools import partial
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from fleet.flow.asking import ask_tick
-from fleet.flow.freeze import read_freeze, shut_the_gate
+from fleet.flow.freeze import known_freeze, shut_the_gate
 from fleet.flow.manifests import local_zone
 from fleet.flow.wakes import wake_everybody
 from fleet.models import Freeze
@@ -16,17 +16,18 @@ from fleet.rules.refusals import Conflict
 from scheduler.public import Actor, record_act
 
 OFF: dict[str, object] = {"freeze": "off"}
+UNREADABLE: dict[str, object] = {"freeze": "unreadable"}
 
 
 def freeze_document() -> dict[str, object]:
     """The stored freeze as its manifest; as written, whether it can be read or not."""
-    row = Freeze.objects.filter(pk=1).first()
-    if row is None or not row.is_set:
+    row = next(iter(Freeze.objects.stored()), None)
+    if row is None or row.is_set is False:
         return dict(OFF)
     written = {"from": row.starts, "until": row.ends, "reason": row.reason}
-    inner: dict[str, object] = {key: text for key, text in written.items() if text}
+    inner: dict[str, object] = {key: str(value) for key, value in written.items() if value}
     if row.tz != "local":
-        inner["tz"] = row.tz
+        inner["tz"] = str(row.tz)
     return {"freeze": inner}
 
 
@@ -55,7 +56,7 @@ def clear_freeze(*, actor: Actor, now: datetime, reason: str = "") -> Freeze:
 
     Then nobody knows what was meant: setting a valid freeze comes first.
     """
-    state = read_freeze(now)
+    state = known_freeze(now)
     if state.unreadable is not None:
         raise Conflict(f"the freeze cannot be read ({state.unreadable}): set a valid one first")
     columns = {"is_set": False, "starts": "", "ends": "", "tz": "local", "reason": ""}
@@ -69,8 +70,10 @@ def _write(
     with transaction.atomic():
         # Hand-outs under way come to their end first: what comes after them is frozen.
         shut_the_gate()
-        before = freeze_document()
-        row, _ = Freeze.objects.update_or_create(pk=1, defaults=columns)
+        before = _document_before()
+        # Whatever was there goes, row by row unread: it may be anything.
+        Freeze.objects.all().delete()
+        row = Freeze.objects.create(pk=1, **columns)
         after = freeze_document()
         if before != after:
             record_act(
@@ -86,3 +89,13 @@ def _write(
             wake_everybody()
             ask_tick(now=now)
     return row
+
+
+def _document_before() -> dict[str, object]:
+    try:
+        with transaction.atomic():
+            rows = Freeze.objects.stored()
+            is_clear = len(rows) == 1 and isinstance(rows[0].is_set, bool)
+            return freeze_document() if is_clear else dict(UNREADABLE)
+    except DatabaseError:
+        return dict(UNREADABLE)

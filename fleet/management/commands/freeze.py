@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from fleet.flow.freeze import read_freeze
+from fleet.flow.freeze import known_freeze
 from fleet.management.acting import command_actor
 from fleet.operations.freezing import clear_freeze, set_freeze
 from fleet.rules.freeze import FreezeState
@@ -45,7 +45,7 @@ class Command(BaseCommand):
                 clear_freeze(actor=command_actor(), now=now)
         except Refusal as refusal:
             raise CommandError(refusal.message) from None
-        for line in _lines(read_freeze(now)):
+        for line in _lines(known_freeze(now)):
             self.stdout.write(line)
 
 

@@ -6,9 +6,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from fleet.flow.freeze import read_freeze
+from fleet.flow.freeze import known_freeze, known_row
 from fleet.models import Freeze
-from fleet.operations.freezing import clear_freeze, freeze_document, set_freeze
+from fleet.operations.freezing import UNREADABLE, clear_freeze, freeze_document, set_freeze
 from fleet.operator_api.documents import FreezeDocument
 from fleet.operator_api.resource import Resource, Rights
 from fleet.operator_api.shapes.freeze import FreezeOut, shown_freeze
@@ -31,8 +31,9 @@ class Freezes(Resource):
     @extend_schema(summary="Read the freeze", responses=FreezeOut)
     def retrieve(self, request: Request) -> Response:
         """Answer the freeze and what it means now; one that cannot be read means frozen."""
-        row = Freeze.objects.filter(pk=1).first()
-        return Response(shown_freeze(freeze_document(), read_freeze(self.now), row))
+        row = known_row()
+        document = freeze_document() if row is not None else UNREADABLE
+        return Response(shown_freeze(document, known_freeze(self.now), row))
 
     @extend_schema(summary="Freeze the fleet", request=FreezeDocument, responses=FreezeOut)
     def update(self, request: Request) -> Response:
