@@ -1,0 +1,92 @@
+"""A database of a test module's own, and children of this process that end as they are told.
+
+Forked children commit for real, so that they may not share a database with other tests.
+"""
+
+import os
+import signal
+import sqlite3
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db import connections
+
+
+@contextmanager
+def own_database(name: str) -> Iterator[None]:
+    """Let this process work on a copy of the empty test database; remove it afterwards."""
+    connection = connections["default"]
+    connections.close_all()
+    settings = connection.settings_dict
+    original = settings["NAME"]
+    copy = f"{original}_{name}"
+    make, drop = _WAYS[connection.vendor]
+    make(original, copy)
+    settings["NAME"] = copy
+    try:
+        yield
+    finally:
+        connections.close_all()
+        settings["NAME"] = original
+        drop(copy)
+
+
+def _copy_file(original: str, copy: str) -> None:
+    source, target = sqlite3.connect(original), sqlite3.connect(copy)
+    source.backup(target)
+    target.execute("PRAGMA journal_mode=WAL")
+    source.close()
+    target.close()
+
+
+def _remove_file(copy: str) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{copy}{suffix}").unlink(missing_ok=True)
+
+
+def _maintain(statement: str) -> None:
+    with connections["default"]._nodb_cursor() as cursor:  # noqa: SLF001  # as Django's own tests
+        cursor.execute(statement)
+
+
+def _copy_template(original: str, copy: str) -> None:
+    _maintain(f'DROP DATABASE IF EXISTS "{copy}" WITH (FORCE)')
+    _maintain(f'CREATE DATABASE "{copy}" TEMPLATE "{original}"')
+
+
+def _drop_template(copy: str) -> None:
+    _maintain(f'DROP DATABASE IF EXISTS "{copy}" WITH (FORCE)')
+
+
+_WAYS: dict[str, tuple[Callable[[str, str], None], Callable[[str], None]]] = {
+    "sqlite": (_copy_file, _remove_file),
+    "postgresql": (_copy_template, _drop_template),
+}
+
+
+def forked(act: Callable[[], Any]) -> int:
+    """Do the act in a child; return how that ended: 0, or minus the signal that killed it.
+
+    A child that fails says why on standard error and ends with 1.
+    """
+    connections.close_all()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            act()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def die() -> None:
+    """End this process as a power cut does."""
+    os.kill(os.getpid(), signal.SIGKILL)
