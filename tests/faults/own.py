@@ -19,19 +19,35 @@ from django.db import connections
 def own_database(name: str) -> Iterator[None]:
     """Let this process work on a copy of the empty test database; remove it afterwards."""
     connection = connections["default"]
-    connections.close_all()
     settings = connection.settings_dict
-    original = settings["NAME"]
-    copy = f"{original}_{name}"
     make, drop = _WAYS[connection.vendor]
-    make(original, copy)
-    settings["NAME"] = copy
+    with _test_database():
+        connections.close_all()
+        original = settings["NAME"]
+        copy = f"{original}_{name}"
+        make(original, copy)
+        settings["NAME"] = copy
+        try:
+            yield
+        finally:
+            connections.close_all()
+            settings["NAME"] = original
+            drop(copy)
+
+
+@contextmanager
+def _test_database() -> Iterator[None]:
+    """Make the test database where nobody has: in a run of such modules alone."""
+    connection = connections["default"]
+    if "django_migrations" in connection.introspection.table_names():
+        yield
+        return
+    before = connection.settings_dict["NAME"]
+    connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     try:
         yield
     finally:
-        connections.close_all()
-        settings["NAME"] = original
-        drop(copy)
+        connection.creation.destroy_test_db(before, verbosity=0)
 
 
 def _copy_file(original: str, copy: str) -> None:
@@ -48,7 +64,7 @@ def _remove_file(copy: str) -> None:
 
 
 def _maintain(statement: str) -> None:
-    with connections["default"]._nodb_cursor() as cursor:  # noqa: SLF001  # as Django's own tests
+    with connections["default"]._nodb_cursor() as cursor:
         cursor.execute(statement)
 
 
@@ -79,7 +95,7 @@ def forked(act: Callable[[], Any]) -> int:
         try:
             act()
             code = 0
-        except BaseException:
+        except BaseException:  # noqa: BLE001  # whatever it is, this process is over
             traceback.print_exc()
         finally:
             os._exit(code)

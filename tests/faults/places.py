@@ -58,9 +58,11 @@ class Trap:
             commit()
             self._spring_if(self._is_marked and self.place.when is When.COMMITTED)
 
-        with connection.execute_wrapper(self._statement):
-            with patch.object(connection, "commit", trapped_commit):
-                yield self
+        with (
+            connection.execute_wrapper(self._statement),
+            patch.object(connection, "commit", trapped_commit),
+        ):
+            yield self
 
     def _statement(
         self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
