@@ -22,27 +22,38 @@ def own_database(name: str) -> Iterator[None]:
     settings = connection.settings_dict
     make, drop = _WAYS[connection.vendor]
     with _test_database():
-        connections.close_all()
+        _disconnect()
         original = settings["NAME"]
         copy = f"{original}_{name}"
         make(original, copy)
+        pooled = settings["OPTIONS"]
         settings["NAME"] = copy
+        # A pool's connections and threads do not outlive a fork.
+        settings["OPTIONS"] = {key: pooled[key] for key in pooled if key != "pool"}
         try:
             yield
         finally:
             connections.close_all()
-            settings["NAME"] = original
+            settings["NAME"], settings["OPTIONS"] = original, pooled
             drop(copy)
+
+
+def _disconnect() -> None:
+    """Leave no session on the database, so that it can be copied."""
+    connections.close_all()
+    if connections["default"].vendor == "postgresql":
+        connections["default"].close_pool()  # type: ignore[attr-defined]  # of PostgreSQL alone
 
 
 @contextmanager
 def _test_database() -> Iterator[None]:
     """Make the test database where nobody has: in a run of such modules alone."""
     connection = connections["default"]
-    if "django_migrations" in connection.introspection.table_names():
+    before = connection.settings_dict["NAME"]
+    creation: Any = connection.creation
+    if str(before) == str(creation._get_test_db_name()):
         yield
         return
-    before = connection.settings_dict["NAME"]
     connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     try:
         yield
