@@ -3,6 +3,7 @@
 Forked children commit for real, so that they may not share a database with other tests.
 """
 
+import gc
 import os
 import signal
 import sqlite3
@@ -103,6 +104,8 @@ def forked(act: Callable[[], Any]) -> int:
     child = os.fork()
     if child == 0:
         code = 1
+        # It lives for a moment only, and a collection would copy every page of this process.
+        gc.disable()
         try:
             act()
             code = 0
