@@ -31,16 +31,26 @@ class Allowance:
         What is refused costs nothing, and the first message of a minute always fits.
         """
         units = 1 + size // UNIT_BYTES
+        with self._lock:
+            self._spent[caller] = self._fitting(caller, units) + units
+
+    def require(self, caller: object) -> None:
+        """Raise Throttled where the caller could not send one small message more."""
+        with self._lock:
+            self._fitting(caller, 1)
+
+    def _fitting(self, caller: object, units: int) -> int:
+        """Return what the caller has spent this minute; raise Throttled if `units` do not fit."""
         at = self._clock()
         minute = int(at // MINUTE)
-        with self._lock:
-            if minute != self._minute:
-                self._minute, self._spent = minute, {}
-            spent = self._spent.get(caller, 0)
-            if spent and spent + units > self._units:
-                raise Throttled(wait=(minute + 1) * MINUTE - at)
-            self._spent[caller] = spent + units
+        if minute != self._minute:
+            self._minute, self._spent = minute, {}
+        spent = self._spent.get(caller, 0)
+        if spent and spent + units > self._units:
+            raise Throttled(wait=(minute + 1) * MINUTE - at)
+        return spent
 
 
 AGENTS = Allowance(UNITS_PER_MINUTE)
+# Of those who got in with no token: a whole site may enrol from behind one address.
 ADDRESSES = Allowance(UNITS_PER_MINUTE)

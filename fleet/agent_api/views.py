@@ -99,9 +99,20 @@ class Enrol(AgentView):
     """`POST enrol`: a token becomes an agent and its credential. Open to whoever has a token."""
 
     def answer(self, request: HttpRequest, now: datetime) -> HttpResponse:
-        """Answer 201 with the credential, which is shown this once."""
+        """Answer 201 with the credential, which is shown this once.
+
+        Only who is refused uses the allowance of its address up: thousands of PCs may enrol from
+        behind one, as many as their token is for.
+        """
         address = _address(request)
-        limits.ADDRESSES.spend(address)
+        limits.ADDRESSES.require(address)
+        try:
+            return self._enrolled(request, address, now)
+        except APIException:
+            limits.ADDRESSES.spend(address)
+            raise
+
+    def _enrolled(self, request: HttpRequest, address: str, now: datetime) -> HttpResponse:
         newcomer = read_newcomer(read_body(request, max_bytes=MAX_ENROLMENT), address=address)
         signer = server_signer()
         try:
@@ -155,8 +166,8 @@ def _told(answer: Answer, agent_id: int, now: datetime) -> dict[str, object]:
         "commands": answer.envelopes,
         "kill": answer.kill,
         "freeze": _freeze(answer.freeze),
-        "schedules_etag": "",
-        "schedules": None,
+        "schedules_etag": answer.bundle.etag,
+        "schedules": answer.bundle.envelopes,
         "next_in_s": AT_ONCE_S if answer.more else NEXT_IN_S,
     }
 

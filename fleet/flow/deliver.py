@@ -99,7 +99,8 @@ def deliver(agent_id: int, *, in_hand: frozenset[UUID], most_bytes: int, now: da
 def _asked_for(agent_id: int, in_hand: frozenset[UUID]) -> list[Command]:
     """Return, locked, what is queued and what went out and did not arrive; that one first."""
     query = (
-        Command.objects.filter(agent=agent_id, state__in=_ASKED)
+        # What the agent fired by itself it has from nobody.
+        Command.objects.filter(agent=agent_id, state__in=_ASKED, local_id=None)
         .exclude(pk__in=in_hand)
         .select_related("agent", "execution", "job__current", "revision")
         .only(*_COLUMNS)

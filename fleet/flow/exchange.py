@@ -9,8 +9,10 @@ from uuid import UUID
 
 from django.db.models import F, Q
 
+from fleet.flow.bundles import NO_BUNDLE, Bundle, bundle_for
 from fleet.flow.collect import collect
 from fleet.flow.deliver import Delivery, deliver
+from fleet.flow.local_fires import by_key, known_locally
 from fleet.flow.manifests import local_zone
 from fleet.flow.progress import note_progress
 from fleet.models import Agent, AgentState, Command, ScheduleAgent
@@ -51,6 +53,7 @@ class Answer:
     freeze: FreezeState
     envelopes: list[dict[str, object]] = field(default_factory=list)
     more: bool = False
+    bundle: Bundle = NO_BUNDLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +72,47 @@ def exchange(caller: Caller, report: Report, *, most_bytes: int, now: datetime) 
     """
     caller, standing, epoch = _recognised(caller, report, now)
     agent_id = caller.pk
+    has_bundle = caller.schedules_etag
     if standing is not Standing.BELATED:
-        _note_presence(caller, report, now)
+        has_bundle = _note_presence(caller, report, now)
+    keys = known_locally(agent_id, report, now=now)
+    report = by_key(report, keys)
     verdicts = collect(agent_id, report.results, now=now)
     unknown = note_progress(agent_id, report.started, report.output, now=now)
-    # With nothing in hand there is nothing to stop; what is open goes to the gates as it is.
-    matters = _matters(agent_id, report) if report.in_hand else _Matters(caller.has_commands)
+    # With nothing in hand there is nothing to stop; what is open goes to the gates as it is. What
+    # an agent fires by itself it does not list.
+    has_something = report.in_hand or (has_bundle and caller.has_commands)
+    matters = _matters(agent_id, report) if has_something else _Matters(caller.has_commands)
     told = dict.fromkeys(unknown | matters.unknown, Verdict.UNKNOWN) | verdicts
-    words = {str(command): verdict for command, verdict in told.items()}
+    names = {key: str(told_as) for told_as, key in keys.items()}
+    words = {names.get(command, str(command)): verdict for command, verdict in told.items()}
     strange = {name[:_MOST_STRANGE]: Verdict.UNKNOWN for name in report.strange}
     # Nobody reads the reply to an old message, so nothing goes out with it.
     may_get = matters.is_asked and standing is not Standing.BELATED
+    bundle = Bundle(has_bundle)
+    if standing is not Standing.BELATED and (caller.are_local_schedules or has_bundle):
+        bundle = _bundle(caller, has_bundle, now)
     if may_get and caller.state == AgentState.ACTIVE:
-        given = deliver(agent_id, in_hand=report.in_hand, most_bytes=most_bytes, now=now)
+        room = most_bytes - bundle.size
+        given = deliver(agent_id, in_hand=report.in_hand, most_bytes=room, now=now)
     else:
         given = Delivery(freeze_state(caller.freeze, now=now, local=local_zone()))
-    return Answer(epoch, strange | words, matters.kill, given.freeze, given.envelopes, given.more)
+    return Answer(
+        epoch,
+        strange | words,
+        matters.kill,
+        given.freeze,
+        given.envelopes,
+        given.more,
+        bundle,
+    )
+
+
+def _bundle(caller: Caller, has: str, now: datetime) -> Bundle:
+    """What an agent should have of the schedules that agents fire; nothing new before it may."""
+    if caller.state != AgentState.ACTIVE:
+        return Bundle(has)
+    return bundle_for(caller.pk, has=has, now=now)
 
 
 def _recognised(caller: Caller, report: Report, now: datetime) -> tuple[Caller, Standing, int]:
@@ -117,18 +145,23 @@ def _note_rival(caller: Caller, report: Report, now: datetime) -> None:
         agent.update(rival_fingerprint=fingerprint, rival_seen_at=now)
 
 
-def _note_presence(caller: Caller, report: Report, now: datetime) -> None:
+def _note_presence(caller: Caller, report: Report, now: datetime) -> str:
+    """Write down that the agent was heard; return the etag of the bundle that it has."""
+    etag = caller.schedules_etag
     skew_ms = _skew_ms(report.sent_at, now)
     note_presence(caller.pk, seq=report.greeting.seq, skew_ms=skew_ms, now=now)
     if report.facts is not None:
         facts = read_facts(report.facts)
+        etag = facts.schedules_etag
         agent = Agent.objects.filter(pk=caller.pk)
-        if agent.values_list("facts", "zone").get() != (facts.document, facts.zone):
-            agent.update(facts=facts.document, zone=facts.zone)
+        told = (facts.document, facts.zone, etag)
+        if agent.values_list("facts", "zone", "schedules_etag").get() != told:
+            agent.update(facts=facts.document, zone=facts.zone, schedules_etag=etag)
     if caller.is_parked:
         # It is back: what was put aside while it was silent is due as it was.
         parked = ScheduleAgent.objects.filter(agent=caller.pk, parked_due_at__isnull=False)
         parked.update(due_at=F("parked_due_at"), parked_due_at=None)
+    return etag
 
 
 def _skew_ms(sent_at: datetime | None, now: datetime) -> int:
@@ -141,14 +174,14 @@ def _skew_ms(sent_at: datetime | None, now: datetime) -> int:
 def _matters(agent_id: int, report: Report) -> _Matters:
     concerned = Q(state__in=_OPEN) | Q(pk__in=report.in_hand)
     rows = Command.objects.filter(concerned, agent=agent_id).values_list(
-        "pk", "state", "kill_requested_at"
+        "pk", "state", "kill_requested_at", "local_id"
     )
     kill, found, is_asked = [], set(), False
-    for pk, written, kill_requested_at in rows:
+    for pk, written, kill_requested_at, local_id in rows:
         state = CommandState(written)
         found.add(pk)
         stopped = state in HELD and kill_requested_at is not None
         if stopped or (state in _VOID and pk in report.holding):
-            kill.append(str(pk))
+            kill.append(local_id or str(pk))
         is_asked = is_asked or (state in _ASKED and pk not in report.in_hand)
     return _Matters(is_asked, kill, report.holding - found)

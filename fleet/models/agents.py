@@ -49,6 +49,8 @@ class Agent(models.Model):
     state_reason = models.CharField(max_length=500, blank=True, default="", editable=False)
     facts = models.JSONField(default=dict, editable=False)
     zone = models.CharField(max_length=100, blank=True, default="UTC", editable=False)
+    # Which bundle of `runs_on: agent` schedules it last said it has; blank = none.
+    schedules_etag = models.CharField(max_length=64, blank=True, default="", editable=False)
     enrolled_at = models.DateTimeField(editable=False)
     revoked_at = models.DateTimeField(null=True, editable=False)
     # HMAC-SHA-256 of the credential's secret part under the pepper; never the secret.

@@ -18,7 +18,8 @@ from fleet.rules.sessions import Session
 _OPEN = ", ".join(f"'{state}'" for state in OPEN_STATES)
 _FIND = f"""
 SELECT a.id, a.state, a.credential_hash, a.next_credential_hash, a.credential_at <= %s,
-       a.fingerprint, a.epoch, a.boot_id, p.seq,
+       a.fingerprint, a.epoch, a.boot_id, p.seq, a.schedules_etag,
+       EXISTS (SELECT 1 FROM fleet_schedule l WHERE l.enabled AND l.runs_on_agent),
        EXISTS (SELECT 1 FROM fleet_command c
                WHERE c.agent_id = a.id AND c.state IN ({_OPEN}) AND c.state <> 'staged'),
        EXISTS (SELECT 1 FROM fleet_scheduleagent s
@@ -46,6 +47,9 @@ class Caller:
     # Its credential is as old as the time that was asked about.
     is_due_for_rotation: bool
     session: Session
+    # The bundle of schedules it has, and whether there are any that agents fire themselves.
+    schedules_etag: str
+    are_local_schedules: bool
     has_commands: bool
     is_parked: bool
     freeze: tuple[FreezeRecord, ...]
@@ -59,7 +63,8 @@ def find_caller(uuid: str, *, rotated_before: datetime) -> Caller | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    pk, state, kept, offered, old, fingerprint, epoch, boot_id, seq, commands, parked, *freeze = row
+    pk, state, kept, offered, old, fingerprint, epoch, boot_id, seq, *row = row
+    etag, local, commands, parked, *freeze = row
     return Caller(
         pk=pk,
         uuid=uuid,
@@ -68,6 +73,8 @@ def find_caller(uuid: str, *, rotated_before: datetime) -> Caller | None:
         next_credential_hash=offered,
         is_due_for_rotation=bool(old),
         session=Session(fingerprint, epoch, boot_id, seq),
+        schedules_etag=etag,
+        are_local_schedules=bool(local),
         has_commands=bool(commands),
         is_parked=bool(parked),
         freeze=_records(*freeze),

@@ -70,6 +70,11 @@ class Schedule(models.Model):
                 name="schedules_to_look_at",
                 condition=Q(look_at__isnull=False),
             ),
+            Index(
+                fields=["job"],
+                name="schedules_that_agents_fire",
+                condition=Q(enabled=True, runs_on_agent=True),
+            ),
         ]
         permissions = [("fire_schedule", "Can fire, enable and disable a schedule")]
 

@@ -13,12 +13,23 @@ from scheduler.rules.strict_json import SAFE_INTEGER
 
 MAX_OUTPUT = 1024 * 1024
 MAX_ATTEMPT = 100
-MAX_REASON, MAX_NOTE, MAX_NAME = 500, 4_000, 40
+MAX_REASON, MAX_NOTE, MAX_NAME, MAX_SLUG = 500, 4_000, 40, 100
 _EXIT_CODES = 2**32
 STREAMS = ("stdout", "stderr")
 # What an agent may say of a command; that it does not know is an answer too.
 OUTCOMES = {state.value: state for state in (*ANSWERS, CommandState.OUTCOME_UNKNOWN)}
 UNREADABLE = "the PC's report could not be read"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFire:
+    """What the PC fired by itself: a schedule with `runs_on: agent`, and the job as it has it."""
+
+    schedule: str
+    job: str
+    version: str
+    execute_sha256: str
+    nominal_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +39,7 @@ class Start:
     command: UUID
     attempt: int
     started_at: datetime | None
+    local: LocalFire | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,7 @@ class Result:
     stderr: Captured
     code_page: str
     digest: str
+    local: LocalFire | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,7 @@ class Chunk:
 
 def read_start(command: UUID, item: Mapping[str, object]) -> Start:
     """Return a start; an odd attempt counts as the first."""
-    return Start(command, _attempt(item), moment(item.get("started_at")))
+    return Start(command, _attempt(item), moment(item.get("started_at")), _local_fire(item))
 
 
 def read_result(command: UUID, item: Mapping[str, object]) -> Result:
@@ -97,6 +110,7 @@ def read_result(command: UUID, item: Mapping[str, object]) -> Result:
         stderr=_captured(streams.get("stderr"), room),
         code_page=text(streams.get("code_page"), most=MAX_NAME),
         digest=_digest(item),
+        local=_local_fire(item),
     )
 
 
@@ -107,6 +121,19 @@ def read_chunk(command: UUID, item: Mapping[str, object]) -> Chunk:
     placed = stream in STREAMS and offset is not None
     data = decoded(item.get("bytes")) if placed else b""
     return Chunk(command, str(stream) if placed else STREAMS[0], offset or 0, data[:MAX_OUTPUT])
+
+
+def _local_fire(item: Mapping[str, object]) -> LocalFire | None:
+    told = item.get("local")
+    if not isinstance(told, Mapping):
+        return None
+    return LocalFire(
+        schedule=text(told.get("schedule"), most=MAX_SLUG),
+        job=text(told.get("job"), most=MAX_SLUG),
+        version=text(told.get("version"), most=MAX_SLUG),
+        execute_sha256=text(told.get("execute_sha256"), most=64),
+        nominal_at=moment(told.get("nominal_at")),
+    )
 
 
 def _attempt(item: Mapping[str, object]) -> int:

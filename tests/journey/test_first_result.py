@@ -104,3 +104,19 @@ def test_a_freeze_holds_everything_and_a_thaw_lets_it_go_on(running: Site) -> No
         lambda: results_of(running, token, "frozen"), within_s=20, what="it goes on by itself"
     )
     assert result["outcome"] == "succeeded"
+
+
+def test_a_schedule_that_agents_fire_themselves_gives_a_result_as_any_other(running: Site) -> None:
+    token = running.token()
+
+    apply(running, "local", "runs_on: agent\n")
+    (result,) = until(
+        lambda: results_of(running, token, "local"),
+        within_s=45,
+        what="a result of the agent's own fire",
+        log=lambda: running.log("agent-pc-1") + running.log("web"),
+    )
+
+    assert (result["outcome"], result["execution"]) == ("succeeded", None)
+    status, output = running.api(token, "GET", f"results/{result['id']}/output/")
+    assert (status, output) == (200, "done by local on Linux\n")
