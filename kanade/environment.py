@@ -87,12 +87,47 @@ def require_loopback(profiles: dict[str, bool], hosts: list[str]) -> None:
             )
 
 
+ENGINES = ("threads", "celery")
+
+
 def engine(env: environ.Env) -> str:
-    """Return who runs claimed bodies: `threads` of the runner."""
+    """Return who runs claimed bodies: `threads` of the runner, or Celery's workers."""
     name = str(env.str("KANADE_ENGINE", default="threads"))
-    if name != "threads":
-        raise ImproperlyConfigured(f"KANADE_ENGINE={name} is not known; use threads")
+    if name not in ENGINES:
+        raise ImproperlyConfigured(f"KANADE_ENGINE={name} is not known; use threads or celery")
+    if name == "celery" and not env.str("CELERY_BROKER_URL", default=""):
+        raise ImproperlyConfigured(
+            "KANADE_ENGINE=celery needs CELERY_BROKER_URL, such as redis://127.0.0.1:6379/0"
+        )
     return name
+
+
+def celery(env: environ.Env) -> dict[str, object]:
+    """Return Celery's settings: a broker wakes and carries, the database alone decides who runs."""
+    url = str(env.str("CELERY_BROKER_URL", default=""))
+    redis = {
+        # A message whose worker died comes back within seconds.
+        "visibility_timeout": 3600,
+        "unacked_restore_interval": 5,
+        "unacked_restore_throttle": 1,
+    }
+    return {
+        "CELERY_BROKER_URL": url,
+        "KANADE_CELERY_QUEUE": str(env.str("KANADE_CELERY_QUEUE", default="kanade")),
+        "CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP": True,
+        "CELERY_BROKER_TRANSPORT_OPTIONS": redis if url.startswith("redis") else {},
+        # Never anything that unpickles.
+        "CELERY_ACCEPT_CONTENT": ["json"],
+        "CELERY_TASK_SERIALIZER": "json",
+        "CELERY_TASK_IGNORE_RESULT": True,
+        "CELERY_TASK_ACKS_LATE": True,
+        "CELERY_TASK_REJECT_ON_WORKER_LOST": True,
+        "CELERY_WORKER_PREFETCH_MULTIPLIER": 1,
+        "CELERY_WORKER_HIJACK_ROOT_LOGGER": False,
+        "CELERY_TIMEZONE": "UTC",
+        "CELERY_IMPORTS": ["scheduler.beat.clock", "scheduler.engine.executors.celery"],
+        "CELERY_BEAT_SCHEDULER": "django_celery_beat.schedulers:DatabaseScheduler",
+    }
 
 
 # How many days what is over is kept, by the variable that says otherwise.

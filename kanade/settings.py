@@ -22,6 +22,7 @@ KANADE_LOCAL = env.bool("KANADE_LOCAL", default=False)
 SECRET_KEY = environment.secret(env, "SECRET_KEY", debug=DEBUG)
 KANADE_TOKEN_PEPPER = environment.secret(env, "KANADE_TOKEN_PEPPER", debug=DEBUG)
 KANADE_ENGINE = environment.engine(env)
+vars().update(environment.celery(env))
 KANADE_BASE_URL = env.str(
     "KANADE_BASE_URL", default="http://127.0.0.1:8000" if KANADE_LOCAL else ""
 )

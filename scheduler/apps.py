@@ -13,7 +13,9 @@ class SchedulerConfig(AppConfig):
         """Register the scheduler's own kinds."""
         # Models can be imported only now.
         from scheduler import backend  # noqa: PLC0415
+        from scheduler.beat import sending  # noqa: PLC0415
         from scheduler.engine import prune  # noqa: PLC0415
 
         prune.register()
         backend.register()
+        sending.register()

@@ -1,15 +1,5 @@
 """Who acts when a command is run on the server."""
 
-import getpass
-import os
+from scheduler.management.acting import command_actor
 
-from scheduler.public import Actor
-
-
-def command_actor() -> Actor:
-    """The account that runs the command; a container may have none by name."""
-    try:
-        name = getpass.getuser()
-    except (KeyError, OSError):
-        name = f"uid {os.getuid()}"
-    return Actor("command", name)
+__all__ = ["command_actor"]

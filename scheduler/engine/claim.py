@@ -61,17 +61,35 @@ def claim_limited(wish: Wish, queue_name: str, *, now: datetime) -> list[Claim]:
     if not _is_due(wish, now=now, queue_name=queue_name):
         return []
     with transaction.atomic():
-        # The update is the lock: the next claim counts when this one is committed.
-        free = Queue.objects.filter(name=queue_name, paused=False)
-        if not free.update(claims=F("claims") + 1):
-            return []
-        queue = Queue.objects.get(name=queue_name)
-        running = Task.objects.filter(state="running", queue=queue_name)
-        room = wish.limit
-        if queue.most_running is not None:
-            counted = running.aggregate(count=Count("pk"))["count"]
-            room = min(room, queue.most_running - counted)
+        room = _room(queue_name, most=wish.limit)
         return _take(replace(wish, limit=room), now=now, queue_name=queue_name)
+
+
+def claim_one(wish: Wish, task_id: int, *, now: datetime) -> list[Claim]:
+    """Claim this one task, a suspect too, if it is due and its queue allows it."""
+    rows = Task.objects.filter(pk=task_id, ready=True, kind__in=wish.kinds)
+    queue_name = rows.values_list("queue", flat=True).first()
+    if queue_name is None:
+        return []
+    with transaction.atomic():
+        if Queue.objects.filter(name=queue_name).exists() and not _room(queue_name, most=1):
+            return []
+        selection = select(lambda until: Task.objects.ready_until(until).filter(pk=task_id), 1)
+        until = now + wish.skew
+        return selection.take(until, runner_id=wish.runner_id, now=now, started=wish.started)
+
+
+def _room(queue_name: str, *, most: int) -> int:
+    """Return how many more bodies of a queue may run, at most `most`; lock it until the commit."""
+    # The update is the lock: the next claim counts when this one is committed.
+    if not Queue.objects.filter(name=queue_name, paused=False).update(claims=F("claims") + 1):
+        return 0
+    queue = Queue.objects.get(name=queue_name)
+    if queue.most_running is None:
+        return most
+    running = Task.objects.filter(state="running", queue=queue_name)
+    counted: int = running.aggregate(count=Count("pk"))["count"]
+    return max(0, min(most, queue.most_running - counted))
 
 
 def suspect_is_due(wish: Wish, *, now: datetime) -> bool:

@@ -97,5 +97,10 @@ def test_an_engine_that_is_not_known_stops_the_start() -> None:
     refused(start(KANADE_ENGINE="carrier-pigeon"), "carrier-pigeon is not known")
 
 
+def test_celerys_workers_need_a_broker() -> None:
+    refused(start(KANADE_ENGINE="celery"), "KANADE_ENGINE=celery needs CELERY_BROKER_URL")
+    assert start(KANADE_ENGINE="celery", CELERY_BROKER_URL="redis://127.0.0.1").returncode == 0
+
+
 def test_a_log_format_that_is_not_known_stops_the_start() -> None:
     refused(start(LOG_FORMAT="xml"), "json or text")

@@ -13,7 +13,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.utils import timezone
 
+from scheduler import conf
 from scheduler.engine import runners, startup
+from scheduler.engine.dispatch import Dispatching, Outbox
 from scheduler.engine.loop import Clocks, Loop
 from scheduler.engine.wakeup import Listener
 
@@ -72,7 +74,7 @@ class Command(BaseCommand):
         name = options["name"] or f"{socket.gethostname()}-{os.getpid()}"
         runner = runners.sign_on(name, workers=workers, queues=queues or None)
         self.stdout.write(f"Runner {name} takes tasks with {workers} threads.")
-        return Loop(
+        loop = Loop(
             runner,
             Clocks(timezone.now, time.monotonic),
             workers=workers,
@@ -80,6 +82,11 @@ class Command(BaseCommand):
             # What the registration made due belongs to this pass.
             cutoff=timezone.now() if options["once"] else None,
         )
+        # A pass that ends runs all it finds itself.
+        if conf.workers_are_celerys() and not (options["once"] or options["until_idle"]):
+            outbox = Outbox(conf.broker())
+            loop.intake = Dispatching(loop.hand, queues or None, outbox=outbox)
+        return loop
 
 
 class Signals:

@@ -1,0 +1,1 @@
+"""An application with one kind, for the processes of tests."""
