@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from scheduler.engine.intake import Intake
+from scheduler.engine.loop import Loop
 from scheduler.models import Queue, Run, Task
 from scheduler.rules.states import Outcome
 from tests.faults.places import Place, When
@@ -49,6 +51,13 @@ PROBES: Mapping[str, Callable[[], bool]] = {
 }
 
 
+# A function, and whether the process dies before or after its next call.
+SEAMS: Mapping[str, tuple[type, str, bool]] = {
+    "step": (Loop, "step", False),
+    "taken": (Intake, "_claim", True),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Point:
     """A point by its name, where it is, and whether its act is there after a kill at it."""
@@ -59,6 +68,7 @@ class Point:
     place: Place | None = None
     # The tasks that it is about, beside `chain`: one of GROUPS.
     about: str = ""
+    # One of SEAMS, or where in the body of `first`: before, mid, after.
     seam: str = ""
 
 
@@ -83,7 +93,8 @@ POINTS = [
     Point("claim.before", "claimed", keeps=False, place=Place(CLAIM, BEFORE)),
     # A claim of a limited queue; all others are one statement.
     Point("claim.in_txn", "counted", keeps=False, about="limit", place=Place(COUNT_CLAIMS, COMMIT)),
-    Point("claim.committed", "claimed", keeps=True, place=Place(CLAIM, COMMITTED)),
+    # SQLite commits it when its rows have been read, which is after the statement returned.
+    Point("claim.committed", "claimed", keeps=True, seam="taken"),
     Point("run.before_effect", "claimed", keeps=True, seam="before"),
     Point("run.mid_effect", "claimed", keeps=True, seam="mid"),
     Point("run.after_effect", "claimed", keeps=True, seam="after"),

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.engine.loop import Loop
 from scheduler.models import Run, Runner, Task
 from tests.faults.core_invariants import held, overlaps, unfinished, violations
-from tests.faults.core_points import POINTS, PROBES, Point
+from tests.faults.core_points import POINTS, PROBES, SEAMS, Point
 from tests.faults.core_world import GROUPS, USUAL, Fate, World
 from tests.faults.forking import Notes, dying, in_a_child, killed
 from tests.faults.places import Trap
@@ -46,8 +45,9 @@ def die_at(world: World, point: Point) -> None:
         with ExitStack() as stack:
             if point.place is not None:
                 stack.enter_context(Trap(point.place, point_of_death).set())
-            elif point.seam == "step":
-                stack.enter_context(dying(Loop, "step", point_of_death, after=False))
+            elif point.seam in SEAMS:
+                owner, name, after = SEAMS[point.seam]
+                stack.enter_context(dying(owner, name, point_of_death, after=after))
             world.work(fate)
 
     killed(act)
