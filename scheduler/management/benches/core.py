@@ -1,6 +1,8 @@
-"""Claim, run and durably end tasks that do nothing, beside a queue written by hand."""
+"""Claim, run and durably end tasks that do nothing, beside a queue written by hand and peers."""
 
-from scheduler.management.benches import raw, running
+from functools import partial
+
+from scheduler.management.benches import peers, raw, running
 from scheduler.management.benches.measuring import (
     ROUNDS,
     Report,
@@ -25,6 +27,7 @@ def run(*, write: Write, tasks: int = TASKS, rounds: int = ROUNDS, **_options: o
         for is_durable in (False, True):
             with synchronous_commit(on=is_durable):
                 _compare(report, tasks=tasks, rounds=rounds, is_durable=is_durable)
+                _beside_peers(report, rounds=min(rounds, 3), is_durable=is_durable)
     return report.is_ok
 
 
@@ -39,6 +42,23 @@ def _compare(report: Report, *, tasks: int, rounds: int, is_durable: bool) -> No
         tasks=tasks,
         rounds=rounds,
     )
+
+
+def _beside_peers(report: Report, *, rounds: int, is_durable: bool) -> None:
+    for name, (drain, packages, tasks, goal) in peers.here().items():
+        if not peers.is_installed(packages):
+            report.left_out(f"beside {name}", f"install {' and '.join(packages)}")
+            continue
+        ours, theirs = in_turn(partial(_ours, tasks), partial(drain, tasks, BATCH), rounds=rounds)
+        report.at_least(
+            f"beside {name}{', durable' if is_durable else ''}",
+            ours / theirs,
+            goal,
+            kanade_per_s=ours,
+            peer_per_s=theirs,
+            tasks=tasks,
+            rounds=rounds,
+        )
 
 
 def _ours(tasks: int) -> float:

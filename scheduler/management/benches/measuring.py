@@ -50,6 +50,10 @@ class Report:
         """Write a ratio that is to be small."""
         self.line(case, ratio=ratio, goal=f"<= {most:g}", ok=ratio <= most, **more)
 
+    def left_out(self, case: str, reason: str) -> None:
+        """Say what was not measured, and what it would need."""
+        self.write({"bench": self.bench, "case": case, "left_out": reason})
+
 
 def _short(value: object) -> object:
     return float(f"{value:.4g}") if isinstance(value, float) else value

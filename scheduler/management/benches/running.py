@@ -52,13 +52,12 @@ def fill(count: int, *, kind: str = NOOP) -> None:
     """Make `count` due one-shot tasks in the emptied tables."""
     empty()
     now = timezone.now()
-    Task.objects.bulk_create(
-        (
-            Task(kind=kind, due_at=PAST, ready=True, generation=1, created_at=now, updated_at=now)
-            for _ in range(count)
-        ),
-        batch_size=1000,
-    )
+    Task.objects.bulk_create((noop(now, kind=kind) for _ in range(count)), batch_size=1000)
+
+
+def noop(now: datetime, *, kind: str = NOOP) -> Task:
+    """Return a due one-shot task that is not stored yet."""
+    return Task(kind=kind, due_at=PAST, ready=True, generation=1, created_at=now, updated_at=now)
 
 
 def fill_recurring(count: int, *, due_at: datetime, cron: str = "0 4 * * *") -> None:
