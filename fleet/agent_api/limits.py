@@ -54,3 +54,6 @@ class Allowance:
 AGENTS = Allowance(UNITS_PER_MINUTE)
 # Of those who got in with no token: a whole site may enrol from behind one address.
 ADDRESSES = Allowance(UNITS_PER_MINUTE)
+# So many enrol at a time in one process: they wait for each other at their token, and a site whose
+# PCs all enrol at once must not take every connection from those that work.
+ENROLLING = threading.BoundedSemaphore(4)

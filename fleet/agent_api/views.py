@@ -106,11 +106,15 @@ class Enrol(AgentView):
         """
         address = _address(request)
         limits.ADDRESSES.require(address)
+        if not limits.ENROLLING.acquire(blocking=False):
+            raise Unavailable
         try:
             return self._enrolled(request, address, now)
         except APIException:
             limits.ADDRESSES.spend(address)
             raise
+        finally:
+            limits.ENROLLING.release()
 
     def _enrolled(self, request: HttpRequest, address: str, now: datetime) -> HttpResponse:
         newcomer = read_newcomer(read_body(request, max_bytes=MAX_ENROLMENT), address=address)

@@ -1,6 +1,7 @@
 """What people do to enrolled PCs: accept, revoke, settle who is who, ask for a new credential."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
@@ -28,6 +29,34 @@ def accept_agent(agent: Agent, *, actor: Actor, now: datetime, reason: str = "")
         wake([agent.pk])
         after = {"state": AgentState.ACTIVE.value}
         _note(actor, "accept", agent, reason=reason, now=now, after=after)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of several PCs: the names of the accepted, and why each other was left."""
+
+    accepted: list[str]
+    left: dict[str, str]
+
+
+def accept_agents(
+    names: Sequence[str], *, actor: Actor, now: datetime, reason: str = ""
+) -> Accepted:
+    """Accept PCs by name or uuid, each by itself: one that does not wait stops no other."""
+    accepted: list[str] = []
+    left: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        agent = Agent.objects.named(name).first()
+        if agent is None:
+            left[name] = "there is no such PC"
+            continue
+        try:
+            accept_agent(agent, actor=actor, now=now, reason=reason)
+        except Conflict as refusal:
+            left[name] = refusal.message
+        else:
+            accepted.append(agent.name)
+    return Accepted(accepted, left)
 
 
 def revoke_agent(agent: Agent, *, actor: Actor, now: datetime, reason: str = "") -> None:

@@ -39,6 +39,7 @@ class Command(BaseCommand):
         option("--agents", type=int, default=50, metavar="N", help="how many (default: 50)")
         option("--minutes", type=float, default=1.0, metavar="M", help="how long (default: 1)")
         option("--server", metavar="URL", help="where it answers (default: KANADE_BASE_URL)")
+        option("--wait-server", metavar="URL", help="where waiting is answered, if elsewhere")
         option("--ca", type=Path, metavar="FILE", help="trust these certificate authorities alone")
         option(
             "--token",
@@ -55,7 +56,13 @@ class Command(BaseCommand):
         _require_bounds(options, server)
         made = None if options["token"] else _new_token(options["agents"])
         token = options["token"] or (made[1] if made else "")
-        habits = Habits(server, token, options["output"], options["longest"])
+        habits = Habits(
+            server,
+            options["wait_server"] or server,
+            token,
+            options["output"],
+            options["longest"],
+        )
         try:
             outcome = self._simulate(habits, options)
         except (AddressError, OSError) as error:

@@ -15,7 +15,7 @@ from fleet.management.simulation.tally import Tally
 logger = logging.getLogger(__name__)
 
 # So many begin in a second: a fleet is not switched on by one switch.
-BEGINNERS_PER_SECOND = 100
+BEGINNERS_PER_SECOND = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,14 @@ async def simulate(
 
     A PC that fails for a reason that no server can give ends the simulation with its error.
     """
-    server = read_address(habits.server)
-    context = tls_context(server, ca)
+    servers = (read_address(habits.server), read_address(habits.wait_server))
+    contexts = [tls_context(server, ca) for server in servers]
     tally = Tally()
-
-    def connect() -> Connection:
-        return Connection(server, context)
-
     width = len(str(agents))
-    pcs = [
-        Pc(f"sim-{number:0{width}}", habits, connect, tally, clock)
-        for number in range(1, agents + 1)
-    ]
+    pcs = []
+    for number in range(1, agents + 1):
+        talking, waiting = map(Connection, servers, contexts)
+        pcs.append(Pc(f"sim-{number:0{width}}", habits, (talking, waiting), tally, clock))
     tasks: list[asyncio.Task[None]] = []
     try:
         for pc in pcs:

@@ -32,13 +32,15 @@ FACTS = {
 }
 _OK, _CREATED, _NO_CONTENT, _TOO_MANY, _AWAY = 200, 201, 204, 429, 503
 _SLACK_S = 15.0
+_ENROLMENT = "enrolment"
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What all PCs of a simulation have in common."""
+    """What all PCs of a simulation have in common; waiting may be answered elsewhere."""
 
     server: str
+    wait_server: str
     token: str
     output_bytes: int
     longest_run_s: float
@@ -51,14 +53,14 @@ class Pc:
         self,
         name: str,
         habits: Habits,
-        connect: Callable[[], Connection],
+        connections: tuple[Connection, Connection],
         tally: Tally,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = name
         self.agent_id = ""
         self._habits, self._tally, self._clock = habits, tally, clock
-        self._talking, self._waiting = connect(), connect()
+        self._talking, self._waiting = connections
         self._boot_id = secrets.token_hex(8)
         self._fingerprint = hashlib.sha256(f"{name} {self._boot_id}".encode()).hexdigest()
         self._epoch: int | None = None
@@ -101,7 +103,7 @@ class Pc:
                 self.agent_id = found.agent_id
                 self._tally.counts["enrolled"] += 1
                 return found
-            await asyncio.sleep(self._delay(reply, "enrolment"))
+            await asyncio.sleep(self._delay(reply, _ENROLMENT))
 
     async def _talk(self, identity: Identity, work: Work) -> tuple[str, float]:
         """Exchange once; the ticket to wait with and the seconds until the next time."""
@@ -205,8 +207,8 @@ class Pc:
         if isinstance(reply, UnreachableError):
             self._tally.problems[f"{what}: {reply}"[:200]] += 1
             return self._pace.after_failure(reply.retry_after_s)
-        if reply.status == _TOO_MANY:
-            # The server keeps its pace: that is no error.
+        if reply.status == _TOO_MANY or (what == _ENROLMENT and reply.status == _AWAY):
+            # The server keeps its pace, and lets only a few in at a time: that is no error.
             self._tally.counts["told to wait"] += 1
         else:
             self._tally.problems[f"{what}: {enrolment.problem(reply)}"[:200]] += 1

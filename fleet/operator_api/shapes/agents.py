@@ -9,7 +9,11 @@ from rest_framework import serializers
 from fleet.models import Agent
 from fleet.rules.liveness import is_alive
 from scheduler.api.fields import Moment, StrictText
+from scheduler.api.shapes import ReasonBody
 from scheduler.api.strict import StrictSerializer
+
+# Each is a transaction of its own.
+MOST_AT_ONCE = 500
 
 
 class AgentOut(serializers.Serializer[Any]):
@@ -76,3 +80,20 @@ class GroupsBody(StrictSerializer):
     """All groups of a PC."""
 
     groups = serializers.ListField(child=StrictText(max_length=100), max_length=1_000)
+
+
+class PcsBody(ReasonBody):
+    """Several PCs, by name or uuid."""
+
+    pcs = serializers.ListField(
+        child=StrictText(max_length=255), min_length=1, max_length=MOST_AT_ONCE
+    )
+
+
+class AcceptedOut(serializers.Serializer[Any]):
+    """What became of several PCs."""
+
+    accepted = serializers.ListField(child=serializers.CharField())
+    left = serializers.DictField(
+        child=serializers.CharField(), help_text="Why each of the others was left as it is."
+    )

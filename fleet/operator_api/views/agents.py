@@ -17,7 +17,13 @@ from fleet.operations.groups import set_groups_of
 from fleet.operator_api.addresses import agent_named
 from fleet.operator_api.filters import AgentFilters
 from fleet.operator_api.resource import Resource, Rights
-from fleet.operator_api.shapes.agents import AgentOut, GroupBody, GroupsBody
+from fleet.operator_api.shapes.agents import (
+    AcceptedOut,
+    AgentOut,
+    GroupBody,
+    GroupsBody,
+    PcsBody,
+)
 from scheduler.api.shapes import ReasonBody
 
 _VIEW = ("fleet.view_agent",)
@@ -42,6 +48,7 @@ class Agents(ListModelMixin, Resource):
         "join_group": _REGROUP,
         "leave_group": _REGROUP,
         "accept": _ENROL,
+        "accept_many": _ENROL,
         "revoke": _ENROL,
         "take_over": _ENROL,
         "dismiss": _ENROL,
@@ -94,6 +101,17 @@ class Agents(ListModelMixin, Resource):
     def accept(self, request: Request, pc: str) -> Response:
         """Let it take work; 409 where it does not wait."""
         return self._act(verbs.accept_agent, pc)
+
+    # No PC can be called "-".
+    @extend_schema(summary="Accept several PCs that wait", request=PcsBody, responses=AcceptedOut)
+    @action(detail=False, methods=["post"], url_path="-/accept", pagination_class=None)
+    def accept_many(self, request: Request) -> Response:
+        """Accept each that waits; the answer names those that do not, and why."""
+        body = self.read(PcsBody)
+        done = verbs.accept_agents(
+            body["pcs"], actor=self.actor, now=self.now, reason=body["reason"]
+        )
+        return Response(AcceptedOut(done).data)
 
     @extend_schema(summary="Shut a PC out", request=ReasonBody)
     @action(detail=True, methods=["post"])

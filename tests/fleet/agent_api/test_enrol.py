@@ -1,11 +1,14 @@
 """`POST /api/agent/v1/enrol`."""
 
 from datetime import timedelta
+from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from fleet.agent_api import limits
+from fleet.agent_api.limits import Allowance
 from fleet.flow.signing import server_signer
 from fleet.models import Agent, EnrolmentToken
 from fleet.operations.enrolment_tokens import make_enrolment_token, revoke_enrolment_token
@@ -141,3 +144,25 @@ def test_odd_facts_are_left_out_and_stop_nothing() -> None:
 @pytest.mark.parametrize("data", [b"[]", b"null", b"5", b'"x"', b"{}"])
 def test_what_is_no_enrolment_is_refused(data: bytes) -> None:
     assert post(ENROL, data).status_code == 400
+
+
+def test_pcs_that_enrol_do_not_use_their_address_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ADDRESSES", Allowance(2, lambda: 0.0))
+
+    statuses = [post(ENROL, body(name=f"pc-{n}")).status_code for n in range(4)]
+
+    assert statuses == [201] * 4
+
+
+def test_where_too_many_enrol_at_once_the_next_is_told_to_come_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "ENROLLING", BoundedSemaphore(1))
+    limits.ENROLLING.acquire()
+
+    busy = post(ENROL, body())
+    limits.ENROLLING.release()
+
+    assert (busy.status_code, busy.headers["Retry-After"]) == (503, "5")
+    assert not Agent.objects.exists()
+    assert [post(ENROL, body(name=f"pc-{n}")).status_code for n in (1, 2)] == [201, 201]

@@ -158,6 +158,31 @@ def test_a_waiting_pc_is_accepted_once(admin: Caller) -> None:
     assert admin.post("agents/pc-7/accept/").status_code == 409
 
 
+def test_several_waiting_pcs_are_accepted_and_the_others_are_named(admin: Caller) -> None:
+    for name in ("pc-7", "pc-8"):
+        make_agent(name, state=AgentState.PENDING)
+    make_agent("pc-9")
+
+    told = ok(admin.post("agents/-/accept/", {"pcs": ["pc-7", "PC-8", "pc-9", "none", "pc-7"]}))
+
+    assert told == {
+        "accepted": ["pc-7", "pc-8"],
+        "left": {
+            "pc-9": "pc-9 does not wait to be accepted",
+            "none": "there is no such PC",
+        },
+    }
+    assert set(Agent.objects.values_list("state", flat=True)) == {"active"}
+
+
+@pytest.mark.parametrize("pcs", [[], "pc-7", [7], ["x"] * 501])
+def test_what_is_no_list_of_pcs_accepts_nobody(admin: Caller, pcs: object) -> None:
+    make_agent("pc-7", state=AgentState.PENDING)
+
+    assert admin.post("agents/-/accept/", {"pcs": pcs}).status_code == 400
+    assert Agent.objects.get().state == AgentState.PENDING
+
+
 def test_a_pc_is_shut_out_and_twice_is_once(admin: Caller) -> None:
     make_agent("pc-7")
 

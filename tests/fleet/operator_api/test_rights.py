@@ -54,6 +54,7 @@ VERBS = [
     Verb("agents", "join_group", "post", "agents/x/groups/", OPERATORS, {"group": "x"}),
     Verb("agents", "leave_group", "delete", "agents/x/groups/x/", OPERATORS),
     Verb("agents", "accept", "post", "agents/x/accept/", ADMINS),
+    Verb("agents", "accept_many", "post", "agents/-/accept/", ADMINS, {"pcs": ["x"]}),
     Verb("agents", "revoke", "post", "agents/x/revoke/", ADMINS),
     Verb("agents", "take_over", "post", "agents/x/take-over/", ADMINS),
     Verb("agents", "dismiss", "post", "agents/x/dismiss/", ADMINS),

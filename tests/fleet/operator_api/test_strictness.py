@@ -234,6 +234,7 @@ BODIES: list[tuple[str, str, dict[str, Any]]] = [
     ("post", "agents/x/groups/", {"group": "x"}),
     ("post", "agents/x/revoke/", {}),
     ("post", "agents/x/accept/", {}),
+    ("post", "agents/-/accept/", {"pcs": ["x"]}),
     ("post", "agents/x/take-over/", {}),
     ("post", "agents/x/dismiss/", {}),
     ("post", "agents/x/rotate/", {}),
