@@ -10,6 +10,7 @@ from scheduler.engine.finish import finish
 from scheduler.engine.sift import sift
 from scheduler.models import Runner
 from scheduler.registry import REGISTRY
+from scheduler.rules.claims import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,7 @@ def tick(runner: Runner, clock: Callable[[], datetime], *, limit: int = claim.BA
     calls = hooks.take_orphans(runner.pk)
     ran = 0
     while ran < limit:
-        wish = claim.Wish(runner_id=runner.pk, limit=1, kinds=list(REGISTRY.kinds))
-        claims = claim.claim_suspect(wish, now=clock()) or claim.claim(wish, now=clock())
+        claims = _claim(runner, now=clock())
         if not claims:
             break
         for kept in sift(claims, now=clock()):
@@ -41,3 +41,12 @@ def tick(runner: Runner, clock: Callable[[], datetime], *, limit: int = claim.BA
         call_hook(lambda call=call: hooks.prepare(call))  # type: ignore[misc]  # bound per turn
         hooks.settled(call, now=clock())
     return Report(promoted, ran, len(calls))
+
+
+def _claim(runner: Runner, *, now: datetime) -> list[Claim]:
+    """Claim one task: a suspect first, then of limited queues, then of the others."""
+    wish = claim.Wish(runner_id=runner.pk, limit=1, kinds=list(REGISTRY.kinds))
+    found = claim.claim_suspect(wish, now=now)
+    for queue in [] if found else claim.limited_queues():
+        found = found or claim.claim_limited(wish, queue, now=now)
+    return found or claim.claim(wish, now=now)
