@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 PERIOD = timedelta(minutes=5)
-GRACE = timedelta(seconds=150)
+# What staff may type instead of it.
+OTHER_PERIOD = timedelta(minutes=10)
 ALMOST = timedelta(seconds=90)
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 LIVE = ("pending", "running", "quarantined")
 PAUSES = [timedelta(0), timedelta(0), timedelta(seconds=30)]
 
 
-def next_occurrence(after: datetime) -> datetime:
-    """The first multiple of five minutes after `after`."""
-    return EPOCH + ((after - EPOCH) // PERIOD + 1) * PERIOD
+def next_occurrence(after: datetime, period: timedelta) -> datetime:
+    """The first multiple of the period after `after`."""
+    return EPOCH + ((after - EPOCH) // period + 1) * period
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Task:
     due: datetime | None
     wanted: datetime | None = None
     recurs: bool = False
+    period: timedelta = PERIOD
     occurrence: datetime | None = None
     extra: bool = False
     state: str = "pending"
@@ -54,6 +56,10 @@ class Task:
     crashes: int = 0
     tokens: int = 0
     held: Held | None = None
+
+    def next_occurrence(self, after: datetime) -> datetime:
+        """When it recurs next."""
+        return next_occurrence(after, self.period)
 
     def place(self, wanted: datetime, now: datetime) -> None:
         """Due at `wanted`, or later when it waits for others."""
@@ -72,6 +78,7 @@ class Scheduler:
     def __init__(self) -> None:
         """Nothing was asked for yet."""
         self.tasks: dict[int, Task] = {}
+        self.paused = False
 
     def live(self, key: str) -> Task | None:
         """The task that has the key."""
@@ -89,10 +96,14 @@ class Scheduler:
         delay: timedelta | None,
         recurs: bool,
         waits: set[int],
+        coalesce: bool = False,
         now: datetime,
     ) -> None:
         """Somebody asks; `task_id` is what the real one answered."""
         task = self.live(key)
+        if task is not None and task.state == "running" and coalesce:
+            assert task.id == task_id
+            return
         open_ = {one for one in waits if self.tasks[one].state in LIVE}
         at = None if delay is None else now + delay
         if task is None:
@@ -124,7 +135,7 @@ class Scheduler:
         task.count = task.attempt = 0
         task.recurs = recurs
         if recurs:
-            task.occurrence = next_occurrence(now)
+            task.occurrence = task.next_occurrence(now)
             task.place(task.occurrence, now)
         else:
             task.place(at or now, now)
@@ -140,6 +151,8 @@ class Scheduler:
 
     def next_claim(self, now: datetime, *, suspect: bool) -> Task | None:
         """Who is taken next."""
+        if self.paused:
+            return None
         ready = [
             one for one in self.tasks.values()
             if one.state == "pending" and one.due and one.due <= now and one.suspect == suspect
@@ -152,10 +165,11 @@ class Scheduler:
         task.attempt += 1
         task.tokens += 1
         first = task.attempt == 1 and not task.count and not task.extra
-        late = now - task.due
-        missed = task.occurrence is not None and now - task.occurrence > GRACE
-        if task.recurs and first and late > ALMOST and missed:
-            task.occurrence = next_occurrence(now) - PERIOD
+        if task.recurs and first and task.occurrence and now - task.due > ALMOST:
+            grace = (task.next_occurrence(task.occurrence) - task.occurrence) / 2
+            if now - task.occurrence > grace:
+                last = task.next_occurrence(now) - task.period
+                task.occurrence = max(task.occurrence, last)
         task.state = "running"
         task.held = Held(task.tokens, task.input, task.retries, task.occurrence)
 
@@ -242,8 +256,41 @@ class Scheduler:
         task.suspect, task.crashes, task.extra = False, 0, False
         task.count = task.attempt = 0
         if task.recurs:
-            task.occurrence = next_occurrence(now)
+            task.occurrence = task.next_occurrence(now)
         task.place(task.occurrence if task.recurs and task.occurrence else now, now)
+
+    def retry(self, task: Task, now: datetime) -> None:
+        """Somebody wants a task that is over once more."""
+        task.waits = set()
+        self.release(task, now)
+
+    def run_now(self, task: Task, now: datetime) -> None:
+        """Somebody wants it to run at once, or once more when it runs."""
+        if task.state == "running":
+            task.rerun, task.rerun_at, task.cancelling = True, None, False
+            return
+        task.extra = task.extra or (task.recurs and not task.count)
+        task.count = task.attempt = 0
+        task.place(now, now)
+
+    def edit_due(self, task: Task, at: datetime) -> None:
+        """Somebody moves the next run."""
+        task.place(at, at)
+
+    def edit_period(self, task: Task, period: timedelta, now: datetime) -> None:
+        """Somebody types another cron, or takes that back."""
+        changed, task.period = task.period != period, period
+        if not changed or task.state == "quarantined":
+            return
+        if task.state == "running":
+            # The occurrence that it waited for beside this extra run was the old cron's.
+            task.occurrence = None if task.extra else task.occurrence
+            return
+        task.occurrence = task.next_occurrence(now)
+        if task.extra and task.due:
+            return
+        task.count = task.attempt = 0
+        task.place(task.occurrence, now)
 
     def _cleared(self, task: Task) -> None:
         task.suspect, task.crashes, task.held = False, 0, None
@@ -267,7 +314,7 @@ class Scheduler:
 
     def _recur(self, task: Task, now: datetime) -> None:
         if not (task.extra and task.occurrence):
-            task.occurrence = next_occurrence(max(now, task.occurrence or now))
+            task.occurrence = task.next_occurrence(max(now, task.occurrence or now))
         task.extra = False
         task.count = task.attempt = 0
         task.place(task.occurrence, now)
