@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.urls import reverse
 
 from fleet.admin.verbs import Call, Done, ReasonForm, Verb
 from fleet.models import Agent, AgentState, Group
@@ -14,9 +15,11 @@ from fleet.operations.agents import (
     rotate_credential,
 )
 from fleet.operations.groups import set_groups_of
+from fleet.operations.replacing import likely_predecessors, take_over_record
 
 ENROLMENT = ("fleet.view_agent", "fleet.manage_enrolment")
 MOST_GROUPS_OFFERED = 500
+MOST_PREDECESSORS = 20
 
 
 class GroupsForm(ReasonForm):
@@ -57,6 +60,38 @@ def _accept(call: Call[Agent]) -> Done:
 def _take_over(call: Call[Agent]) -> Done:
     accept_rival(call.obj, actor=call.actor, now=call.now, reason=call.data["reason"])
     return Done(f"The other machine is {call.obj.name} now.")
+
+
+class PredecessorForm(ReasonForm):
+    """Which record the PC had before it was set up anew."""
+
+    old = forms.ChoiceField(
+        label="It was",
+        help_text="Of the same machine, or of the same name.",
+        error_messages={"required": "Choose the record it had."},
+    )
+    field_order = ("old", "reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        found = (
+            likely_predecessors(self.target) if self.target is not None else Agent.objects.none()
+        )
+        field = self.fields["old"]
+        field.choices = [(old.pk, old.name) for old in found[:MOST_PREDECESSORS]]  # type: ignore[attr-defined]  # a choice field
+
+
+def _take_over_record(call: Call[Agent]) -> Done:
+    old = Agent.objects.get(pk=call.data["old"])
+    record = take_over_record(
+        call.obj, old, actor=call.actor, now=call.now, reason=call.data["reason"]
+    )
+    url = reverse("admin:fleet_agent_change", args=[record.pk])
+    return Done(f"The machine is {record.name} again.", url)
+
+
+def _has_predecessor(agent: Agent) -> bool:
+    return agent.state != AgentState.REVOKED and likely_predecessors(agent).exists()
 
 
 def _dismiss(call: Call[Agent]) -> Done:
@@ -114,6 +149,17 @@ VERBS: tuple[Verb[Agent], ...] = (
         permissions=ENROLMENT,
         act=_dismiss,
         fits=_has_rival,
+        for_many=False,
+    ),
+    Verb(
+        name="take-over-record",
+        title="It is an older PC",
+        text="The PC was set up anew: it goes on under the record that it had, with its name, "
+        "groups and history. Its schedules find it due. The record shown here is revoked.",
+        permissions=ENROLMENT,
+        act=_take_over_record,
+        form=PredecessorForm,
+        fits=_has_predecessor,
         for_many=False,
     ),
     Verb(

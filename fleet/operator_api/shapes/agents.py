@@ -90,6 +90,12 @@ class PcsBody(ReasonBody):
     )
 
 
+class PredecessorBody(ReasonBody):
+    """The record that a PC had before it was set up anew, by name or uuid."""
+
+    old = StrictText(max_length=255)
+
+
 class AcceptedOut(serializers.Serializer[Any]):
     """What became of several PCs."""
 

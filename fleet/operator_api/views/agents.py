@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from fleet.models import Agent
 from fleet.operations import agents as verbs
 from fleet.operations.groups import set_groups_of
+from fleet.operations.replacing import take_over_record
 from fleet.operator_api.addresses import agent_named
 from fleet.operator_api.filters import AgentFilters
 from fleet.operator_api.resource import Resource, Rights
@@ -23,6 +24,7 @@ from fleet.operator_api.shapes.agents import (
     GroupBody,
     GroupsBody,
     PcsBody,
+    PredecessorBody,
 )
 from scheduler.api.shapes import ReasonBody
 
@@ -51,6 +53,7 @@ class Agents(ListModelMixin, Resource):
         "accept_many": _ENROL,
         "revoke": _ENROL,
         "take_over": _ENROL,
+        "take_over_record": _ENROL,
         "dismiss": _ENROL,
         "rotate": _ENROL,
     }
@@ -126,6 +129,17 @@ class Agents(ListModelMixin, Resource):
     def take_over(self, request: Request, pc: str) -> Response:
         """Accept the other machine; 409 where there is none."""
         return self._act(verbs.accept_rival, pc)
+
+    @extend_schema(
+        summary="Let a PC that was set up anew go on under its old record", request=PredecessorBody
+    )
+    @action(detail=True, methods=["post"], url_path="take-over-record")
+    def take_over_record(self, request: Request, pc: str) -> Response:
+        """Answer the old record, which is the machine's again; 409 where one of them is revoked."""
+        agent, body = self._agent(pc), self.read(PredecessorBody)
+        old = agent_named(self.get_queryset(), body["old"])
+        record = take_over_record(agent, old, actor=self.actor, now=self.now, reason=body["reason"])
+        return self.retrieve(self.request, record.name)
 
     @extend_schema(summary="Keep the identity with the machine that has it", request=ReasonBody)
     @action(detail=True, methods=["post"])

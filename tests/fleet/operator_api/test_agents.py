@@ -183,6 +183,17 @@ def test_what_is_no_list_of_pcs_accepts_nobody(admin: Caller, pcs: object) -> No
     assert Agent.objects.get().state == AgentState.PENDING
 
 
+def test_a_pc_that_was_set_up_anew_is_the_old_one_again(admin: Caller) -> None:
+    old, new = make_agent("pc-7"), make_agent("pc-7-2")
+
+    told = ok(admin.post("agents/pc-7-2/take-over-record/", {"old": "pc-7", "reason": "disk"}))
+
+    assert (told["name"], told["id"]) == ("pc-7", new.uuid_text)
+    assert admin.get(f"agents/{old.uuid_text}/").status_code == 404
+    assert ok(admin.get("agents/pc-7-2/"))["state"] == "revoked"
+    assert admin.post("agents/pc-7/take-over-record/", {"old": "none"}).status_code == 404
+
+
 def test_a_pc_is_shut_out_and_twice_is_once(admin: Caller) -> None:
     make_agent("pc-7")
 

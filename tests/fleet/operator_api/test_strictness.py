@@ -236,6 +236,7 @@ BODIES: list[tuple[str, str, dict[str, Any]]] = [
     ("post", "agents/x/accept/", {}),
     ("post", "agents/-/accept/", {"pcs": ["x"]}),
     ("post", "agents/x/take-over/", {}),
+    ("post", "agents/x/take-over-record/", {"old": "x"}),
     ("post", "agents/x/dismiss/", {}),
     ("post", "agents/x/rotate/", {}),
     ("post", f"executions/{KEY}/kill/", {}),
