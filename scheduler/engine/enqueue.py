@@ -55,15 +55,14 @@ def _insert(order: Order, *, now: datetime) -> int:
     waits = _waits(order)
     columns = plan_insert(order.wanted.waiting_for(len(waits.open)), now=now)
     try:
-        with transaction.atomic():
-            task = Task.objects.create(
-                kind=order.kind,
-                key=order.key,
-                generation=1,
-                created_at=now,
-                updated_at=now,
-                **columns,
-            )
+        task = Task.objects.create(
+            kind=order.kind,
+            key=order.key,
+            generation=1,
+            created_at=now,
+            updated_at=now,
+            **columns,
+        )
     except IntegrityError as error:
         if not _is_taken(error):
             raise
