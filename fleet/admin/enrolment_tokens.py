@@ -153,12 +153,21 @@ class EnrolmentTokenAdmin(SecretAdmin[EnrolmentToken]):
         self.made(request, obj, row, secret)
 
     def shown_once(self, secret: str) -> dict[str, Any]:
-        """Show the token in the one line that enrols a PC."""
+        """Show the token in the one line that enrols a PC, for each system."""
         server = settings.KANADE_BASE_URL or "https://THIS-SERVER"
-        line = f"python3 kanade-agent.pyz --server {server} --enrol {secret} --state-dir kanade"
+        line = f"kanade-agent.pyz --server {server} --enrol {secret} --once --state-dir"
         return {
             "lines": [
-                {"title": "On the PC, once", "text": line},
+                {
+                    "title": "On a PC with Linux, beside the file kanade-agent.pyz",
+                    "text": f"sudo python3 {line} /var/lib/kanade-agent",
+                },
+                {
+                    "title": "On a PC with Windows, in a PowerShell of an administrator",
+                    "text": f"py -3 {line} C:\\ProgramData\\kanade-agent",
+                },
                 {"title": "The token alone", "text": secret},
-            ]
+            ],
+            "note": "The PC enrols and the command ends. Then start the agent as a service: "
+            "docs/howto/enrol-an-agent.md has a unit for systemd and a script for Windows.",
         }

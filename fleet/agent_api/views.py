@@ -14,7 +14,12 @@ from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views import View
-from rest_framework.exceptions import APIException, MethodNotAllowed, ValidationError
+from rest_framework.exceptions import (
+    APIException,
+    MethodNotAllowed,
+    Throttled,
+    ValidationError,
+)
 from rest_framework.throttling import BaseThrottle
 
 from fleet.agent_api import limits
@@ -107,7 +112,7 @@ class Enrol(AgentView):
         address = _address(request)
         limits.ADDRESSES.require(address)
         if not limits.ENROLLING.acquire(blocking=False):
-            raise Unavailable
+            raise Throttled(wait=Unavailable.wait)
         try:
             return self._enrolled(request, address, now)
         except APIException:

@@ -32,7 +32,6 @@ FACTS = {
 }
 _OK, _CREATED, _NO_CONTENT, _TOO_MANY, _AWAY = 200, 201, 204, 429, 503
 _SLACK_S = 15.0
-_ENROLMENT = "enrolment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class Pc:
                 self.agent_id = found.agent_id
                 self._tally.counts["enrolled"] += 1
                 return found
-            await asyncio.sleep(self._delay(reply, _ENROLMENT))
+            await asyncio.sleep(self._delay(reply, "enrolment"))
 
     async def _talk(self, identity: Identity, work: Work) -> tuple[str, float]:
         """Exchange once; the ticket to wait with and the seconds until the next time."""
@@ -207,7 +206,7 @@ class Pc:
         if isinstance(reply, UnreachableError):
             self._tally.problems[f"{what}: {reply}"[:200]] += 1
             return self._pace.after_failure(reply.retry_after_s)
-        if reply.status == _TOO_MANY or (what == _ENROLMENT and reply.status == _AWAY):
+        if reply.status == _TOO_MANY:
             # The server keeps its pace, and lets only a few in at a time: that is no error.
             self._tally.counts["told to wait"] += 1
         else:

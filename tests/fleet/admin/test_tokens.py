@@ -29,15 +29,19 @@ def shown(client: Client, page: str, data: dict[str, str]) -> list[str]:
 def test_an_enrolment_token_is_shown_once_in_the_line_that_enrols(root: Client) -> None:
     group = make_group("office")
 
-    line, secret = shown(root, "enrolmenttoken", ENROL | {"into": str(group.pk), "uses": "3"})
+    linux, windows, secret = shown(
+        root, "enrolmenttoken", ENROL | {"into": str(group.pk), "uses": "3"}
+    )
 
     row = EnrolmentToken.objects.get()
     token = parse_token(secret, Purpose.ENROLMENT)
     assert token is not None
     assert token.public_id == row.public_id
     assert (row.max_uses, row.group_id, row.created_by) == (3, group.pk, "root")
-    assert f"--enrol {secret} " in line
-    assert line.startswith("python3 kanade-agent.pyz --server ")
+    assert f"--enrol {secret} --once --state-dir /var/lib/kanade-agent" in linux
+    assert linux.startswith("sudo python3 kanade-agent.pyz --server ")
+    assert f"--enrol {secret} --once --state-dir C:\\ProgramData\\kanade-agent" in windows
+    assert windows.startswith("py -3 kanade-agent.pyz --server ")
 
 
 @pytest.mark.parametrize("page", ["enrolmenttoken", "apitoken"])
@@ -136,7 +140,7 @@ def test_the_right_on_the_model_alone_enrols_nobody(visit: Visit) -> None:
 def test_the_line_names_this_server(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "KANADE_BASE_URL", "https://kanade.example")
 
-    line, _ = shown(root, "enrolmenttoken", ENROL)
+    line, *_ = shown(root, "enrolmenttoken", ENROL)
 
     assert "--server https://kanade.example --enrol" in line
     assert said(Page(line)) == ""

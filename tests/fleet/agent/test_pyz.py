@@ -1,5 +1,6 @@
 """The agent as one file: the same bytes each time, and running where there is only Python."""
 
+import io
 import os
 import re
 import shutil
@@ -9,12 +10,14 @@ import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fleet.management.commands import buildagent
 from tests.fleet.agent.make import command_id, make_command, make_script
 from tests.fleet.agent.server import FakeServer
+from tests.fleet.agent.until import until
 
 pytestmark = pytest.mark.concurrency
 
@@ -114,6 +117,45 @@ def test_the_file_enrols_runs_and_reports_with_python_alone(
     check = run(python, pyz, "--check", "--state-dir", str(tmp_path / "s"), path=tools)
     assert (check.returncode, "BAD" in check.stdout) == (0, False)
     assert "shells: sh, python\n" in check.stdout
+
+
+def of_version(pyz: Path, version: str) -> bytes:
+    """The same agent as another version, its files at other places of the archive."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(pyz) as old, zipfile.ZipFile(out, "w") as new:
+        for name in reversed(old.namelist()):
+            data = old.read(name)
+            if name == "fleet/agent/facts.py":
+                data = data.replace(
+                    b'AGENT_VERSION = "0.1.0"', f'AGENT_VERSION = "{version}"'.encode()
+                )
+            new.writestr(name, data)
+    return out.getvalue()
+
+
+def test_a_job_replaces_the_agents_file_is_answered_for_and_the_next_start_is_the_new_one(
+    tmp_path: Path, pyz: Path, server: FakeServer
+) -> None:
+    mine, fresh, folder = tmp_path / "agent.pyz", tmp_path / "agent.new", tmp_path / "s"
+    shutil.copy(pyz, mine)
+    fresh.write_bytes(of_version(pyz, "0.2.0"))
+    now = datetime.now(UTC)
+    times: dict[str, Any] = {"issued_at": now, "deadline_at": now + timedelta(hours=1)}
+    server.give(make_command(1, script=make_script(f"mv {fresh} {mine}\n"), **times))
+    options = ["--server", server.url, "--enrol", "ken1_t", "--state-dir", str(folder)]
+    agent = subprocess.Popen([sys.executable, "-I", "-S", str(mine), *options], cwd="/")
+    until(lambda: command_id(1) in server.results, what="the result of the upgrade")
+    agent.terminate()
+    assert agent.wait(30) == 0
+
+    server.give(make_command(2, **times))
+    done = run(sys.executable, mine, "--once", "--state-dir", str(folder), path=Path("/bin"))
+
+    assert done.returncode == 0, done.stderr
+    outcomes = [server.results[command_id(number)]["outcome"] for number in (1, 2)]
+    assert outcomes == ["succeeded", "succeeded"]
+    told = [body["facts"]["agent_version"] for body in server.exchanges if "facts" in body]
+    assert (told[0], told[-1]) == ("0.1.0", "0.2.0")
 
 
 def test_an_old_python_is_told_what_is_needed(pyz: Path, tmp_path: Path) -> None:

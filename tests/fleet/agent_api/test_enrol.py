@@ -163,6 +163,6 @@ def test_where_too_many_enrol_at_once_the_next_is_told_to_come_back(
     busy = post(ENROL, body())
     limits.ENROLLING.release()
 
-    assert (busy.status_code, busy.headers["Retry-After"]) == (503, "5")
+    assert (busy.status_code, busy.headers["Retry-After"]) == (429, "5")
     assert not Agent.objects.exists()
     assert [post(ENROL, body(name=f"pc-{n}")).status_code for n in (1, 2)] == [201, 201]
