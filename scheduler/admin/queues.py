@@ -12,6 +12,7 @@ from scheduler import public
 from scheduler.admin.acting import actor_of
 from scheduler.admin.cells import drawn
 from scheduler.admin.lists import ReadOnlyAdmin, now_of
+from scheduler.admin.queue_health import SEES_HEALTH, health_page
 from scheduler.admin.refusals import REFUSALS, show_refusal
 from scheduler.admin.verbs import Call, Done, ReasonForm, Verb, VerbAdmin
 from scheduler.models import Queue
@@ -110,6 +111,28 @@ class QueueAdmin(VerbAdmin[Queue], ReadOnlyAdmin[Queue]):
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Answer whether this person may name a queue to be paused."""
         return bool(request.user.has_perms(RIGHTS))
+
+    def get_urls(self) -> list[Any]:
+        """Return the page of the whole queue with its part that renews itself, and Django's own."""
+        return [
+            self.own_url("health/", self.health_view, "health"),
+            self.own_url("health/live/", self.health_live_view, "health_live"),
+            *super().get_urls(),
+        ]
+
+    def health_view(self, request: HttpRequest) -> HttpResponse:
+        """Show how the queue is."""
+        return self._health(request, "kanade/queue_health.html")
+
+    def health_live_view(self, request: HttpRequest) -> HttpResponse:
+        """Show the part of that page that changes."""
+        return self._health(request, "kanade/queue_health_live.html")
+
+    def _health(self, request: HttpRequest, template: str) -> HttpResponse:
+        if not request.user.has_perms(SEES_HEALTH):
+            raise PermissionDenied
+        context = health_page(public.queue_health(now_of(request)))
+        return self.page(request, template, None, context)
 
     def show_refusal(self, form: forms.BaseForm, refusal: Exception) -> None:
         """Say at the field why it was not done."""

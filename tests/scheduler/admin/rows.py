@@ -82,6 +82,8 @@ def addresses(rows: Rows) -> dict[str, str]:
         "quarantined": page("task", "change", rows.quarantined.pk),
         "live": page("task", "live", rows.task.pk),
         "pause": page("queue", "add"),
+        "health": page("queue", "health"),
+        "health live": page("queue", "health_live"),
     }
     for verb in ("run-now", "retry", "release", "cron", "reset-cron", "due", "retries", "cancel"):
         found[verb] = page("task", verb, rows.task.pk)

@@ -1,6 +1,8 @@
 """The queue's health and the pausing of queues over HTTP."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from scheduler.models import AuditEntry, Queue
 from scheduler.public import request
@@ -53,3 +55,21 @@ def test_a_bad_name_is_refused_and_nothing_is_paused(staff: Caller, name: object
     answer = staff.post("queue/pause/", {"queue": name})
     assert (answer.status_code, list(errors(answer))) == (400, ["queue"])
     assert (Queue.objects.count(), AuditEntry.objects.count()) == (0, 0)
+
+
+def test_the_report_costs_the_same_for_any_queue(staff: Caller) -> None:
+    REGISTRY.add(make_kind("demo"))
+    make_runner()
+    first = request("demo")
+    request("demo", depends_on=[first])
+    staff.get("queue/")
+
+    with CaptureQueriesContext(connection) as few:
+        staff.get("queue/")
+    for number in range(30):
+        request("demo", key=str(number), depends_on=[first])
+        make_runner(f"runner {number}")
+    with CaptureQueriesContext(connection) as many:
+        staff.get("queue/")
+
+    assert len(many) == len(few) <= 16
