@@ -1,6 +1,7 @@
 """The admin site: its sections, what every page knows, and its front page."""
 
 from collections.abc import Mapping, Sequence
+from inspect import isclass
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -64,7 +65,8 @@ NAMES = {
 }
 # Reached from other pages.
 HIDDEN = frozenset({"fleet.jobrevision"})
-HIDDEN_APPS = frozenset({"django_celery_beat"})
+# Their pages follow neither our rights nor our policy: docs/decisions/0015.
+WITHOUT_PAGES = frozenset({"django_celery_beat"})
 
 
 class KanadeAdminSite(AdminSite):
@@ -75,6 +77,12 @@ class KanadeAdminSite(AdminSite):
     index_title = "Fleet"
     # The pages have a navigation of their own, which works on a phone and without a script.
     enable_nav_sidebar = False
+
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Take the models of an application that has pages here; others are left out."""
+        models = [model_or_iterable] if isclass(model_or_iterable) else model_or_iterable
+        ours = [one for one in models if _app_of(one) not in WITHOUT_PAGES]
+        super().register(ours, admin_class, **options)
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """What every page knows: the navigation of this user, and whether the fleet is frozen."""
@@ -104,13 +112,17 @@ class KanadeAdminSite(AdminSite):
         return render(request, "kanade/dashboard_live.html", context)
 
 
+def _app_of(model: Any) -> str:
+    return str(model._meta.app_label)  # noqa: SLF001  # Django's public name for it
+
+
 def sections(apps: list[Mapping[str, Any]], path: str) -> list[dict[str, object]]:
     """The navigation: the models that this user may see, by section; `path` marks the current."""
     models = {
         f"{app['app_label']}.{model['object_name'].lower()}": model
         for app in apps
         for model in app["models"]
-        if model["admin_url"] and app["app_label"] not in HIDDEN_APPS
+        if model["admin_url"]
     }
     found = []
     for name, wanted in SECTIONS:

@@ -8,7 +8,8 @@ from django.db import transaction
 from django_celery_beat.models import CrontabSchedule, PeriodicTask, PeriodicTasks
 
 from scheduler.beat.sending import KIND, RETRY
-from scheduler.public import Actor, record_act, request
+from scheduler.models import Task
+from scheduler.public import Actor, cancel, record_act, request
 from scheduler.rules.beat import (
     Ask,
     BeatRow,
@@ -77,6 +78,33 @@ def _carry(row: Any, ask: Ask, words: str, *, actor: Actor, now: datetime) -> No
         after={"periodic_task": row.name, "when": words},
         now=now,
     )
+
+
+class HandBackError(ValueError):
+    """The row cannot be given back to beat; the message says why."""
+
+
+def hand_back(name: str, *, actor: Actor, now: datetime) -> None:
+    """Enable a row again and cancel its task, so that beat sends its messages from now on.
+
+    Raises HandBackError if there is no such row, or beat has it.
+    """
+    with transaction.atomic():
+        rows = PeriodicTask.objects.filter(name=name)
+        # Changed now: a row without a last run counts from its last change.
+        if not rows.filter(enabled=False).update(enabled=True, last_run_at=None, date_changed=now):
+            why = "is enabled already" if rows.exists() else "does not exist"
+            raise HandBackError(f"the PeriodicTask {name!r} {why}")
+        PeriodicTasks.update_changed()
+        for task_id in Task.objects.of_key(KIND, name).values_list("pk", flat=True):
+            cancel(task_id, actor=actor, reason="handed back to beat", now=now)
+        record_act(
+            actor,
+            "hand back to beat",
+            object_kind="periodic task",
+            object_id=name,
+            now=now,
+        )
 
 
 def read(row: Any) -> BeatRow:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from scheduler.beat.importing import import_all, plan_import
+from scheduler.beat.importing import HandBackError, hand_back, import_all, plan_import
 from scheduler.management.acting import command_actor
 from scheduler.rules.beat import Verdict
 
@@ -24,9 +24,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="print the plan and change nothing"
         )
+        parser.add_argument(
+            "--hand-back", default="", metavar="NAME",
+            help="enable this row again and cancel its task, instead of importing",
+        )  # fmt: skip
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Carry them over, report."""
+        if options["hand_back"]:
+            return self._hand_back(options["hand_back"])
         if options["dry_run"]:
             steps = plan_import(now=timezone.now())
         else:
@@ -40,3 +46,11 @@ class Command(BaseCommand):
         self.stdout.write(f"{counts[Verdict.IMPORT]} {done}, {counts[Verdict.LEAVE]} left alone")
         if counts[Verdict.CANNOT]:
             raise CommandError(f"{counts[Verdict.CANNOT]} rows cannot be carried over")
+        return None
+
+    def _hand_back(self, name: str) -> None:
+        try:
+            hand_back(name, actor=command_actor(), now=timezone.now())
+        except HandBackError as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"Beat sends {name} from now on.")

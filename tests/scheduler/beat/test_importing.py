@@ -203,3 +203,40 @@ def test_the_number_of_queries_for_a_row_is_fixed(django_assert_max_num_queries:
     # To list them, and 8 with 8 savepoints for each.
     with django_assert_max_num_queries(1 + 3 * 16):
         run()
+
+
+def test_a_row_is_handed_back_to_beat(clock: ManualClock) -> None:
+    periodic()
+    run()
+    clock.advance(60)
+
+    run("--hand-back", "nightly")
+
+    row = PeriodicTask.objects.get()
+    assert (row.enabled, row.last_run_at, row.date_changed) == (True, None, clock.now)
+    assert Task.objects.get().state == "cancelled"
+    actions = list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
+    assert actions == ["import from beat", "cancel", "hand back to beat"]
+
+
+def test_a_row_that_was_handed_back_can_be_imported_again() -> None:
+    periodic()
+    run()
+    run("--hand-back", "nightly")
+
+    run()
+
+    assert Task.objects.live().count() == 1
+    assert not PeriodicTask.objects.filter(enabled=True).exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("nightly", "is enabled already"), ("other", "does not exist")]
+)
+def test_what_beat_has_is_not_handed_back(name: str, why: str) -> None:
+    periodic()
+
+    with pytest.raises(CommandError, match=why):
+        run("--hand-back", name)
+
+    assert not AuditEntry.objects.exists()
