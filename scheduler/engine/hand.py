@@ -28,6 +28,8 @@ class Hand:
     # Kept until their write is known to have happened.
     unwritten: list[Ending] = field(default_factory=list)
     calling: dict[int, HookCall] = field(default_factory=dict)
+    called: list[HookCall] = field(default_factory=list)
+    returning: list[Claim] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -59,9 +61,10 @@ class Hand:
         """Write what ended since the last pass, all of it in one transaction."""
         ended = self.executor.collect()
         self.unwritten += ended.bodies
-        for call in ended.hooks:
-            hooks.settled(call, now=now)
-            self.calling.pop(call.task_id, None)
+        self.called += ended.hooks
+        while self.called:
+            hooks.settled(self.called[0], now=now)
+            self.calling.pop(self.called.pop(0).task_id, None)
         self.give_back(ended.not_begun, now=now)
         if not self.unwritten:
             return
@@ -92,10 +95,12 @@ class Hand:
 
     def give_back(self, claims: Iterable[Claim], *, now: datetime) -> None:
         """Return claims to the queue; their attempt does not count."""
-        given = list(claims)
-        reap.give_back([(one.task_id, one.token) for one in given], now=now)
-        for one in given:
+        # Those that the database did not take the last time as well: no thread has them any more.
+        self.returning += claims
+        reap.give_back([(one.task_id, one.token) for one in self.returning], now=now)
+        for one in self.returning:
             self.claims.pop(one.task_id, None)
+        self.returning = []
 
     def recover(self, *, now: datetime) -> None:
         """After a broken connection: hold what the database says, not what was hoped for."""

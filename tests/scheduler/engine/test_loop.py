@@ -20,7 +20,14 @@ from scheduler.rules.fire import Fire
 from scheduler.rules.outcomes import Succeeded
 from scheduler.rules.states import TaskState
 from tests.clock import ManualClock
-from tests.scheduler.make import make_runner, outcomes_of, reload
+from tests.scheduler.make import (
+    HookRecorder,
+    Recorder,
+    make_runner,
+    outcomes_of,
+    reload,
+    with_hooks,
+)
 
 pytestmark = pytest.mark.django_db
 # Only ever reached by a test that fails.
@@ -85,6 +92,10 @@ def let_end(loop: Loop, count: int = 1) -> None:
         loop.step()
         if Run.objects.count() < wanted:
             assert wakeup.DUE.wait(PATIENCE)
+
+
+def fail(fire: Fire) -> object:
+    raise OSError(fire.kind)
 
 
 def held(loop: Loop) -> list[int]:
@@ -402,6 +413,41 @@ def test_a_claim_whose_commit_was_not_heard_of_goes_back(  # F-02
 
     row = reload(task)
     assert (row.attempt, row.crash_count, held(loop)) == (1, 0, [task])
+
+
+def test_what_could_not_be_given_back_is_given_back_later(
+    clock: ManualClock, loop: Loop, gate: Gate, kept_connection: Mock
+) -> None:
+    loop.hand.executor.pace.note(0.0)
+    tasks = [ask(clock) for _ in range(4)]
+    loop.step()
+    gate.wait_inside(2)
+    assert held(loop) == tasks
+    clock.advance(1)
+    with patch.object(hand.reap, "give_back", side_effect=OperationalError("gone")):
+        loop.guarded_step()
+    assert held(loop) == tasks
+
+    loop.guarded_step()
+
+    assert held(loop) == tasks[:2]
+    assert [reload(task).state for task in tasks[2:]] == [TaskState.PENDING.value] * 2
+
+
+def test_a_hook_that_was_called_is_settled_when_the_database_is_back(
+    clock: ManualClock, loop: Loop, kept_connection: Mock
+) -> None:
+    REGISTRY.add(with_hooks("fails", Recorder(always=fail), HookRecorder()))
+    task = ask(clock, "fails")
+    loop.step()
+    with patch.object(hand.hooks, "settled", side_effect=OperationalError("gone")):
+        while not loop.hand.called:
+            loop.guarded_step()
+            wakeup.DUE.wait(0.05)
+
+    loop.guarded_step()
+
+    assert (reload(task).hook_run, loop.hand.is_empty) == (None, True)
 
 
 def test_a_database_that_stays_away_is_asked_less_and_less_often(
