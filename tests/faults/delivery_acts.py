@@ -16,7 +16,7 @@ from fleet.rules.command_states import CommandState as S
 from fleet.rules.targets import Target
 from tests.faults.fleet_acts import Act, all_or_nothing
 from tests.faults.fleet_points import Point
-from tests.faults.fleet_world import ALICE, World, finish, ids_in, recover, result_of
+from tests.faults.fleet_world import ALICE, World, finish, ids_in, result_of
 from tests.fleet.agent_api.asking import Pc
 from tests.fleet.flow.reporting import stream
 
@@ -79,7 +79,6 @@ class Exchange(Act):
                 assert told["verdicts"][command] in {"stored", "duplicate"}
             else:
                 assert len(finish(pc)) == 1
-        recover()
 
     def check(self, point: Point) -> None:  # all four end well in any case
         for pc in self.pcs:

@@ -125,8 +125,7 @@ def run_tasks(*, later: timedelta = timedelta(0)) -> None:
 
 
 def recover() -> None:
-    """Do what a clean process does by itself: free leases, sweep, and run what is due."""
-    run_tasks()
+    """Do what a clean process does by itself in time: sweep, free leases, run what is due."""
     sweep(now=timezone.now() + PATIENCE)
     run_tasks(later=PATIENCE)
 
