@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 import signal
 import socket
 import subprocess
@@ -16,12 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-import psycopg
-from psycopg import sql
+from tests.journey import databases
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PASSWORD = "correct-horse-battery"
-POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 T = TypeVar("T")
 
 
@@ -78,11 +75,24 @@ class Site:
         }
 
     def prepare(self) -> None:
-        """Make the database, the tables, the static files and the login `admin`."""
-        if os.environ.get("TEST_DATABASE") == "postgres":
-            self.database = _make_postgres()
-        else:
-            self.database = f"sqlite:///{self.folder}/journey.sqlite3"
+        """Make the database, the tables, the static files and the login `admin`.
+
+        All sites of a run copy the first one: migrating takes longer than most tests.
+        """
+        shared = os.environ.get("TEST_FOLDER")
+        if shared is None:
+            self.database = databases.make(self.folder, "site")
+            self._fill()
+            return
+        with databases.locked(Path(shared) / "journey.lock"):
+            template = Path(shared) / "journey.template"
+            if not template.exists():
+                self.database = databases.make(Path(shared), "template")
+                self._fill()
+                template.write_text(self.database)
+            self.database = databases.copy(template.read_text(), self.folder)
+
+    def _fill(self) -> None:
         self.manage("migrate", "--verbosity", "0")
         self.manage("collectstatic", "--noinput", "--verbosity", "0")
         self.manage(
@@ -198,24 +208,4 @@ class Site:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(10)
         if self.database.startswith("postgres"):
-            _drop_postgres(self.database)
-
-
-def _server() -> str:
-    return os.environ.get("TEST_POSTGRES_URL", POSTGRES)
-
-
-def _make_postgres() -> str:
-    suffix = os.environ.get("TEST_DB_SUFFIX", "own")
-    name = f"kanade_test_{suffix}_journey_{secrets.token_hex(4)}"
-    with psycopg.connect(_server(), autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    return f"{_server().rsplit('/', 1)[0]}/{name}"
-
-
-def _drop_postgres(url: str) -> None:
-    name = url.rsplit("/", 1)[1]
-    with psycopg.connect(_server(), autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
-        )
+            databases.drop(self.database)
