@@ -61,10 +61,10 @@ class Task:
         """When it recurs next."""
         return next_occurrence(after, self.period)
 
-    def place(self, wanted: datetime, now: datetime) -> None:
-        """Due at `wanted`, or later when it waits for others."""
+    def place(self, wanted: datetime | None, now: datetime) -> None:
+        """Due at `wanted`, at once if nobody said when, or later when it waits for others."""
         self.state, self.wanted = "pending", wanted
-        self.due = None if self.waits else wanted
+        self.due = None if self.waits else wanted or now
 
     def over(self, state: str) -> None:
         """The end."""
@@ -123,13 +123,11 @@ class Scheduler:
         if task.state == "quarantined":
             task.recurs = task.recurs or recurs
         elif recurs and task.recurs:
-            planned = task.due or task.wanted
-            assert planned is not None
-            task.place(planned, now)
+            task.place(task.due or task.wanted, now)
         elif recurs or not task.recurs:
             self._start(task, recurs, at, now)
         else:
-            self._extra(task, at or now, now)
+            self._extra(task, at, now)
 
     def _start(self, task: Task, recurs: bool, at: datetime | None, now: datetime) -> None:
         task.count = task.attempt = 0
@@ -138,13 +136,14 @@ class Scheduler:
             task.occurrence = task.next_occurrence(now)
             task.place(task.occurrence, now)
         else:
-            task.place(at or now, now)
+            task.place(at, now)
 
-    def _extra(self, task: Task, asked: datetime, now: datetime) -> None:
+    def _extra(self, task: Task, at: datetime | None, now: datetime) -> None:
+        asked = at or now
         if task.waits or task.count or not task.occurrence or asked <= task.occurrence:
             task.extra = task.extra or not task.count
             task.count = task.attempt = 0
-            task.place(asked, now)
+            task.place(at, now)
         else:
             task.extra, task.rerun, task.rerun_at = False, True, asked
             task.place(task.occurrence, now)
@@ -310,7 +309,7 @@ class Scheduler:
         task.extra = task.recurs
         task.count = task.attempt = 0
         task.rerun = False
-        task.place(asked or now, now)
+        task.place(task.rerun_at, now)
 
     def _recur(self, task: Task, now: datetime) -> None:
         if not (task.extra and task.occurrence):

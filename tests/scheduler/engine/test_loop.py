@@ -424,7 +424,7 @@ def test_what_could_not_be_given_back_is_given_back_later(
     gate.wait_inside(2)
     assert held(loop) == tasks
     clock.advance(1)
-    with patch.object(hand.reap, "give_back", side_effect=OperationalError("gone")):
+    with patch("scheduler.engine.reap.give_back", side_effect=OperationalError("gone")):
         loop.guarded_step()
     assert held(loop) == tasks
 
@@ -440,7 +440,7 @@ def test_a_hook_that_was_called_is_settled_when_the_database_is_back(
     REGISTRY.add(with_hooks("fails", Recorder(always=fail), HookRecorder()))
     task = ask(clock, "fails")
     loop.step()
-    with patch.object(hand.hooks, "settled", side_effect=OperationalError("gone")):
+    with patch("scheduler.engine.hooks.settled", side_effect=OperationalError("gone")):
         while not loop.hand.called:
             loop.guarded_step()
             wakeup.DUE.wait(0.05)
