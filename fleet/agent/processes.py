@@ -14,6 +14,7 @@ TERMINATION_GRACE_S = 2.0
 # A process in the kernel's hands may not die at all; the agent does not wait for it for ever.
 _MOST_S = 10.0
 _ROUND_S = 0.02
+_MOST_LOOKS = 100
 _PROC = Path("/proc")
 _IS_THERE = 0
 
@@ -29,9 +30,18 @@ class ProcessTree:
         self._mark = f"{MARK}={place.mark}".encode()
         self._on_exit = on_exit
         self.exited = threading.Event()
-        self.process = _start(place)
+        # Known as soon as it has exited, where the system tells it without forgetting the process.
+        self.has_failed = False
+        self._begun = threading.Event()
         self._watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
-        self._watcher.start()
+        try:
+            # Before the process: without a thread to watch it, it must not run.
+            self._watcher.start()
+            self.process = _start(place)
+        except RuntimeError as error:
+            raise OSError(f"no thread to watch it: {error}") from error
+        finally:
+            self._begun.set()
 
     def exit_code(self) -> int | None:
         """The code of the ended process, negative for the signal that ended it; None while it runs.
@@ -47,18 +57,34 @@ class ProcessTree:
         else:
             gone = self._signal_until_gone(signal.SIGTERM, grace_s, again=False)
             if not gone:
+                self._hold_still()
                 # In rounds: what is being forked while signals go out is met by the next one.
                 self._signal_until_gone(signal.SIGKILL, _MOST_S, again=True)
         self.exited.wait(_MOST_S)
 
     def _watch(self) -> None:
+        self._begun.wait()
+        if not hasattr(self, "process"):
+            return
         if hasattr(os, "waitid"):
             # Left as a zombie until it is asked for: its number cannot mean another process.
-            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+            ended = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+            self.has_failed = ended is not None and ended.si_status != 0
         else:
             self.process.wait()
         self.exited.set()
         self._on_exit()
+
+    def _hold_still(self) -> None:
+        """Stop every process of the tree: one that forks is faster than one kill after another."""
+        stopped = set[int]()
+        for _ in range(_MOST_LOOKS):
+            new = self._members() - stopped
+            if not new:
+                return
+            for pid in new:
+                _send(pid, signal.SIGSTOP)
+            stopped |= new
 
     def _signal_until_gone(self, number: int, seconds: float, *, again: bool) -> bool:
         """Signal each process of the tree, also those that appear meanwhile; whether all ended."""

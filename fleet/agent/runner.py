@@ -31,7 +31,12 @@ class Attempt:
         """Start the script; raises OSError when the system cannot: then nothing has run."""
         self._command, self._gate = command, gate
         self._tree = ProcessTree(place, on_exit=gate.ring)
-        self._pump = Pump(self._tree.process, output)
+        try:
+            self._pump = Pump(self._tree.process, output)
+        except RuntimeError:
+            # No thread to read its output: it would wait for ever, and nobody for it.
+            self._tree.end(grace_s=0)
+            raise
 
     def wait(self, *, grace_s: float = TERMINATION_GRACE_S) -> AttemptEnd:
         """Wait for the end: the script's own, its timeout, a kill, or the agent's stop."""
@@ -39,6 +44,9 @@ class Attempt:
         self._gate.wait_for(self._is_over, timeout_s)
         try:
             if self._tree.exited.is_set():
+                if self._tree.has_failed:
+                    # A further attempt must not run beside what this one has left behind.
+                    self._tree.end(grace_s=grace_s)
                 return self._own_end()
             self._tree.end(grace_s=grace_s)
             return self._forced_end(timeout_s)

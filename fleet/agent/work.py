@@ -93,7 +93,7 @@ class Work:
 
     def refuse(self, command: str, outcome: Outcome, reason: str) -> None:
         """Answer for a command that will not be held."""
-        self._report(Result(command, outcome, finished_at=self._clock.now(), reason=reason))
+        self._report(Result(command, outcome, self._clock.now(), reason=reason))
 
     def forget(self, commands: set[str]) -> None:
         """Drop what waits and the server does not know (any more); what runs ends by itself."""
@@ -201,20 +201,21 @@ class Work:
         )
         thread = threading.Thread(target=self._perform, args=(run,), name=command.id, daemon=True)
         with self._lock:
-            if self._queue.pop(command.id, None) is None:
+            if not self._queue.pop(command.id, None):
                 return
             self._running[command.id] = run
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:
+            logger.warning("no thread for a command, which waits on: %s", error)
+            with self._lock:
+                self._queue[command.id] = self._running.pop(command.id).command
 
     def _perform(self, run: CommandRun) -> None:
-        command = run.command.id
-        result: Result | None = Result(
-            command,
-            Outcome.OUTCOME_UNKNOWN,
-            None,
-            reason="a fault of the agent; see its log",
-            local=run.command.local,
-        )
+        command, local = run.command.id, run.command.local
+        reason = "a fault of the agent; see its log"
+        unknown = Result(command, Outcome.OUTCOME_UNKNOWN, None, reason=reason, local=local)
+        result: Result | None = unknown
         with contained("a command failed inside the agent", command=command):
             result = run.perform()
         if result is not None:

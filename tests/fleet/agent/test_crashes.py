@@ -28,7 +28,20 @@ pytestmark = pytest.mark.concurrency
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 PROVE = os.environ.get("KANADE_PROVE") == "1"
-ROUNDS = 20 if PROVE else 1
+# The ten points of an agent's work that are promised; the others lie between them.
+PROMISED = {
+    "fetch.received",
+    "journal.started",
+    "exec.spawned",
+    "exec.exited",
+    "journal.result",
+    "post.sent",
+    "post.acked",
+    "outbox.deleted",
+    "rotate.saved",
+    "seq.saved",
+}
+ROUNDS = (200, 20) if PROVE else (1, 1)
 RANDOM_KILLS = 60 if PROVE else 4
 KILLED = -signal.SIGKILL
 
@@ -77,18 +90,47 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | {"TMPDIR": str(temporary)}
 
 
+class Nursery:
+    """A process that forks agents, for its time one at a time."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", crashing.__name__],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def work_once(self, folder: Path, url: str, point: str) -> int:
+        """Let an agent work; return its exit status, negative for a signal."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        (folder / "tmp").mkdir(exist_ok=True)
+        self._process.stdin.write(f"{folder}\t{url}\t{point}\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nursery() -> Iterator[Nursery]:
+    made = Nursery()
+    NURSERIES.append(made)
+    yield made
+    NURSERIES.remove(made)
+    made.close()
+
+
+NURSERIES: list[Nursery] = []
+
+
 def work_once(folder: Path, server: FakeServer, point: str = "") -> int:
-    arguments = [str(folder), server.url, point]
-    done = subprocess.run(
-        [sys.executable, "-m", crashing.__name__, *arguments],
-        cwd=ROOT,
-        env=environment(folder),
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode in {0, KILLED}, done.stderr.decode()
-    return done.returncode
+    code = NURSERIES[-1].work_once(folder, server.url, point)
+    assert code in {0, KILLED}
+    return code
 
 
 def settle(folder: Path, server: FakeServer) -> None:
@@ -111,11 +153,16 @@ def check(folder: Path, server: FakeServer, numbers: list[int]) -> None:
         assert ran or result["outcome"] == "outcome_unknown"
 
 
+def test_every_promised_point_is_one_where_agents_die() -> None:
+    assert set(POINTS) >= PROMISED
+
+
 @pytest.mark.parametrize("point", [point for point in POINTS if point != "attempt.ended"])
 def test_no_crash_starts_a_command_twice_or_loses_it(
     tmp_path: Path, server: FakeServer, point: str
 ) -> None:
-    for number in range(1, ROUNDS + 1):
+    rounds = ROUNDS[0] if point in PROMISED else ROUNDS[1]
+    for number in range(1, rounds + 1):
         server.give(noting(tmp_path, number))
         server.extra = {"credential": server.enrolled()["credential"]} if "rot" in point else {}
         assert work_once(tmp_path, server, point) == KILLED

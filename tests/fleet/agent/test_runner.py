@@ -1,7 +1,10 @@
 """Scripts run for real: exit codes, timeouts, kills, whole process trees, hostile output."""
 
+import json
 import os
 import resource
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +19,14 @@ from fleet.agent.gate import Gate
 from fleet.agent.output import Captured, Output, Stream
 from fleet.agent.runner import Attempt, AttemptEnd
 from fleet.agent.workspace import FOLDER_PREFIX, workspace
+from tests.fleet.agent import bombed
 from tests.fleet.agent.make import command_id, make_command, make_script
 from tests.fleet.agent.until import until
 
 pytestmark = pytest.mark.concurrency
 
 GRACE_S = 0.2
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
 
 
 @dataclass
@@ -184,6 +189,19 @@ def test_a_script_that_asks_to_tidy_up_may_do_so_within_the_grace(tmp_path: Path
     assert (ran.end.outcome, ran.stdout.head) == (Outcome.TIMED_OUT, b"tidy\n")
 
 
+def test_without_a_thread_to_watch_it_a_script_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    command = make_command(script=make_script(f"touch {tmp_path}/ran\n"))
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with workspace(command, 1) as place, pytest.raises(OSError, match="no thread to watch it"):
+        Attempt(command, place, Output(command.script.max_output), Gate())
+    assert not (tmp_path / "ran").exists()
+
+
 def test_other_processes_survive_the_end_of_a_tree(tmp_path: Path) -> None:
     neighbour, done = tmp_path / "pid", threading.Event()
     gate = Gate()
@@ -211,6 +229,13 @@ def test_a_process_left_behind_with_the_pipes_holds_nobody_up(tmp_path: Path) ->
     os.kill(pid, 9)
 
 
+def test_what_a_failed_script_leaves_behind_is_ended_with_it(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    ran = run(f"sleep 600 & echo $! > {pid_file}; exit 3\n")
+    assert (ran.end.outcome, ran.end.exit_code) == (Outcome.FAILED, 3)
+    assert not alive(read_pids(pid_file, 1)[0])
+
+
 def test_a_process_left_behind_that_writes_for_ever_holds_nobody_up(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     ran = run(f"yes & echo $! > {pid_file}\n", max_output=4096)
@@ -236,9 +261,27 @@ def test_fifty_megabytes_are_counted_hashed_and_kept_in_bounded_memory() -> None
     assert grown_kib < 16 * 1024
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user of its own")
+def test_a_fork_bomb_of_an_unprivileged_agent_ends_with_its_timeout_and_the_agent_lives() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", bombed.__name__],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"bomb": "timed_out", "left": 0, "next": "succeeded"}
+
+
 HOSTILE = {
     "invalid UTF-8": b"\xff\xfe\xc3(\x80",
     "NUL": b"a\0b\0",
+    "UTF-16": "árvíz\r\n".encode("utf-16"),
+    "code page 852": "árvíztűrő".encode("cp852"),
+    "code page 932": "日本".encode("cp932"),
     "half a character": "é".encode()[:1],
     "escapes": b"\x1b[2J\x1b]0;title\x07",
     "no newline": b"x" * 4097,

@@ -1,5 +1,6 @@
 """Held commands: order, slots, freeze, kill, refusals, and what a restart makes of them."""
 
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -206,6 +207,21 @@ def test_a_command_that_cannot_be_journalled_is_not_taken(
     monkeypatch.setattr(bench.journal, "received", no_space)
     assert bench.work.accept(noting(tmp_path)) is False
     assert bench.work.holding() == []
+
+
+def test_a_command_for_which_there_is_no_thread_waits_and_is_tried_again(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    bench.work.accept(noting(tmp_path))
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(threading.Thread, "start", no_thread)
+        bench.work.step()
+    assert (bench.work.running(), bench.work.holding()) == (0, [command_id()])
+    assert bench.result(command_id())["outcome"] == "succeeded"
+    assert ran(tmp_path) == [1]
 
 
 def test_a_process_that_cannot_be_started_is_refused(
