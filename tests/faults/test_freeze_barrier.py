@@ -7,13 +7,13 @@ its own operation; the rest goes on. Where the point holds the gate the freeze w
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import connection
 from django.utils import timezone
 
 from fleet.models import Command
@@ -25,11 +25,11 @@ from tests.faults.delivery_acts import Exchange, Fetch
 from tests.faults.fleet_acts import remove
 from tests.faults.fleet_points import POINTS, Point
 from tests.faults.fleet_world import ALICE, Machine, World, ids_in, run_tasks
+from tests.faults.halting import PATIENCE, Halt, in_a_thread
 from tests.faults.places import Place, Trap, When
 from tests.faults.until import until
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.usefixtures("own")]
-PATIENCE = 60.0
 # A transaction that is open there has read that the fleet is not frozen, and holds it to that.
 GATED = {"run.create_in_txn", "wave.in_txn", "fetch.in_txn", "freeze.in_txn"}
 FREEZE_COMMIT = Place("INSERT INTO fleet_freeze ", When.COMMIT)
@@ -38,32 +38,6 @@ FREEZE_COMMIT = Place("INSERT INTO fleet_freeze ", When.COMMIT)
 @pytest.fixture(scope="module")
 def world(own: None) -> World:
     return World.make()
-
-
-def in_a_thread(act: Callable[[], object]) -> threading.Thread:
-    """Begin the act on a connection of its own."""
-
-    def run() -> None:
-        try:
-            act()
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread
-
-
-@dataclass
-class Halt:
-    """Somebody who is stopped at a place until told to go on."""
-
-    there: threading.Event = field(default_factory=threading.Event)
-    go: threading.Event = field(default_factory=threading.Event)
-
-    def __call__(self) -> None:
-        self.there.set()
-        assert self.go.wait(PATIENCE)
 
 
 @dataclass
@@ -142,7 +116,7 @@ def test_f17_nothing_is_handed_out_after_the_freeze_was_answered(
 
     with thawed_afterwards():
         actor = in_a_thread(halted)
-        assert halt.there.wait(PATIENCE)
+        halt.wait()
         setter, waits = freezer.begin()
         halt.go.set()
         actor.join(PATIENCE)
