@@ -181,18 +181,22 @@ class World:
 
     # What does it.
 
-    def work(self, fate: Fate | None = None) -> None:
-        """Be a runner from its start until nothing is due."""
-        self.fate = fate or Fate()
+    def begin(self) -> Loop:
+        """Do what a runner does once, before its first look."""
         now = timezone.now()
         startup.set_aside_unusable(now=now)
         startup.register_declared(now=now)
         runner = runners.sign_on(f"runner-{os.getpid()}", workers=WORKERS, queues=None)
+        self.loop = Loop(runner, Clocks(timezone.now, time.monotonic), workers=WORKERS)
+        return self.loop
+
+    def work(self, fate: Fate | None = None) -> None:
+        """Be a runner from its start until nothing is due."""
+        self.fate = fate or Fate()
         with ExitStack() as stack:
             if self.fate.beating:
                 stack.enter_context(patch.object(loops, "BEAT_EVERY", 0.0))
-            self.loop = Loop(runner, Clocks(timezone.now, time.monotonic), workers=WORKERS)
-            self.loop.run(until_idle=True)
+            self.begin().run(until_idle=True)
 
 
 def _claim_by_a_dead_runner(count: int, now: datetime) -> None:
