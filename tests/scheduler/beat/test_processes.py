@@ -16,9 +16,10 @@ from scheduler import public
 from scheduler.engine.broker import sender
 from scheduler.models import Run, Runner, Task
 from scheduler.registry import REGISTRY
+from scheduler.rules.states import Outcome
 from tests.scheduler.beat.brokers import connect, require_broker
 from tests.scheduler.engine.test_processes import ROOT, database_url, until
-from tests.scheduler.make import make_kind
+from tests.scheduler.make import make_kind, outcomes_of, reload
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.django_db(transaction=True)]
 
@@ -79,7 +80,8 @@ class Site:
 
 @pytest.fixture
 def site(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Site]:
-    REGISTRY.add(make_kind("note"))
+    for name in ("note", "hold"):
+        REGISTRY.add(make_kind(name))
     found = Site(tmp_path, require_broker(getattr(request, "param", "redis")))
     yield found
     found.end()
@@ -107,6 +109,24 @@ def test_workers_of_celery_run_what_a_runner_tells_them_of(site: Site) -> None:
     names = set(Run.objects.filter(kind="note").values_list("runner_name", flat=True))
     assert len(names) == 1
     assert names.pop().startswith("celery@")
+
+
+@pytest.mark.prove
+def test_what_a_killed_worker_held_is_run_again(site: Site) -> None:
+    worker = site.start_worker()
+    site.start("manage.py", "runscheduler", "--name", "desk", engine="celery")
+    task = public.request("hold")
+    until(site.notes, "a body has begun")
+    (holder,) = Task.objects.filter(pk=task).values_list("runner__name", flat=True)
+
+    worker.kill()
+    until(lambda: len(site.notes()) == 2, "it begins again")
+    (site.folder / "release").touch()
+    until(lambda: reload(task).state == "finished", "it ends")
+
+    assert str(holder).startswith("celery@")
+    assert outcomes_of(task) == [Outcome.CRASHED, Outcome.SUCCEEDED]
+    assert Run.objects.filter(task_id=task).latest("pk").runner_name == "desk"
 
 
 @pytest.mark.prove
