@@ -73,12 +73,24 @@ def finish(endings: Sequence[Ending], *, runner_name: str, now: datetime) -> Fin
         if end.hook and end.run is not None
     ]
     _recall(report)
+    _tell(ends, report)
+    return report
+
+
+def _tell(ends: Sequence[_End], report: Finished) -> None:
+    for end in ends:
+        # A body that requests itself each time goes on for ever; this is where one sees it.
+        if end.transition.succeeded and not end.transition.settles:
+            claim = end.ending.claim
+            logger.info(
+                "runs once more, it was requested while it ran",
+                extra={"action": "rerun", "task": claim.task_id, "kind": claim.kind},
+            )
     for claim in report.lost:
         logger.warning(
             "lease lost, outcome discarded",
             extra={"action": "lease lost", "task": claim.task_id, "token": claim.token},
         )
-    return report
 
 
 def _recall(report: Finished) -> None:

@@ -1,11 +1,13 @@
 """Who gets a task, in which order, and what a loser sees: X09 to X16."""
 
+from typing import Any
+
 import pytest
 from django.db import IntegrityError
 
 from scheduler import public
 from scheduler.engine import claim, enqueue
-from scheduler.models import Queue, Task
+from scheduler.models import Queue, Run, Task
 from scheduler.registry import REGISTRY, Kind
 from scheduler.rules.columns import Changes
 from scheduler.rules.fire import NOTHING, Fire, PermanentError
@@ -77,6 +79,27 @@ def test_a_kind_that_is_not_known_here_is_left_alone(  # X68
     assert [one.task_id for one in worker.claim()] == [before, after]
     row = reload(strange)
     assert (row.state, row.attempt) == (TaskState.PENDING.value, 0)
+
+
+def test_a_body_that_cannot_read_an_old_input_fails_alone_and_says_so(  # X70
+    worker: Worker, ask: Ask, body: Recorder
+) -> None:
+    body.always = read_path
+    tasks = [
+        ask(value) for value in ({"path": "a"}, {"name": "as it was stored once"}, {"path": "b"})
+    ]
+
+    worker.run_due()
+
+    states = [reload(task).state for task in tasks]
+    assert states == [TaskState.FINISHED.value, TaskState.FAILED.value, TaskState.FINISHED.value]
+    assert reload(tasks[1]).last_error == "KeyError: 'path'"
+    assert Run.objects.get(task_id=tasks[1]).error == "KeyError: 'path'"
+
+
+def read_path(fire: Fire) -> object:
+    given: Any = fire.input
+    return given["path"]
 
 
 def test_queues_divide_the_work(clock: ManualClock, worker: Worker, ask: Ask) -> None:

@@ -1,5 +1,6 @@
 """Requests for a key that is there already: X42 to X54, D4, D5, D8 to D10, D14."""
 
+import logging
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -243,6 +244,21 @@ def test_a_task_that_requests_its_own_key_runs_once_more_each_time(  # X52
     assert [worker.run_due() for _ in range(3)] == [1, 1, 0]
     assert body.inputs == [1, 2]
     assert reload(task).runs == 2
+
+
+def test_a_task_that_requests_itself_without_end_is_seen_in_the_log_and_in_its_row(  # X52
+    worker: Worker, ask: Ask, body: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    body.always = lambda fire: ask(key="k")
+    task = ask(key="k")
+
+    with caplog.at_level(logging.INFO, logger="scheduler.engine.finish"):
+        assert [worker.run_due() for _ in range(3)] == [1, 1, 1]
+
+    told = [(record.__dict__["action"], record.__dict__["task"]) for record in caplog.records]
+    assert told == [("rerun", task)] * 3
+    row = reload(task)
+    assert (row.runs, row.state) == (3, TaskState.PENDING.value)
 
 
 def test_a_debounce_runs_once_after_the_last_request(  # X53
