@@ -67,7 +67,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     if options.check:
-        return int(not checkup.check(options.state_dir, url=options.server, ca=options.ca))
+        folder, token = options.state_dir, options.enrol
+        good = checkup.check(folder, url=options.server, ca=options.ca, token=token)
+        return int(not good)
     folder = state.open_folder(options.state_dir)
     with state.lock_folder(folder):
         known = identity.load(folder)

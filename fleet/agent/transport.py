@@ -7,6 +7,7 @@ taken, because a few bytes could become gigabytes.
 import http.client
 import ssl
 from dataclasses import dataclass
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -41,6 +42,8 @@ class Reply:
     body: bytes
     retry_after_s: float | None = None
     media_type: str = ""
+    # When the server says that it answered; None where it does not say.
+    date: datetime | None = None
 
 
 class Transport:
@@ -110,6 +113,7 @@ class Transport:
             data,
             retry_after_s=_retry_after(response),
             media_type=response.headers.get_content_type(),
+            date=_date(response),
         )
 
     def _connect(self) -> http.client.HTTPConnection:
@@ -163,6 +167,13 @@ def _retry_after(response: http.client.HTTPResponse) -> float | None:
     except (ValueError, TypeError):
         return None
     return min(max(0.0, seconds), _MOST_RETRY_AFTER_S)
+
+
+def _date(response: http.client.HTTPResponse) -> datetime | None:
+    try:
+        return parsedate_to_datetime(response.headers.get("Date", ""))
+    except (ValueError, TypeError):
+        return None
 
 
 def _words(error: Exception) -> str:

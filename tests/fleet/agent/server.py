@@ -119,6 +119,8 @@ class FakeServer:
         self.faults.append(fault)
 
     def exchange(self, body: JSON, credential: str) -> Response:
+        if not body:
+            return as_json(400 if credential in self.valid_credentials else 401, {})
         with self._lock:
             self.exchanges.append(body)
             self.credentials.append(credential)

@@ -194,7 +194,7 @@ def test_check_names_what_is_wrong(server: FakeServer, tmp_path: Path) -> None:
     done = run("--check", "--state-dir", str(tmp_path / "state"), "--server", "http://127.0.0.1:9")
     assert done.returncode == 1
     assert "BAD folder" in done.stdout
-    assert "BAD server: ConnectionRefusedError" in done.stdout
+    assert "BAD server: 127.0.0.1:9 refuses connections" in done.stdout
 
 
 def test_the_version_is_told() -> None:
