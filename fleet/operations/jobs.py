@@ -6,6 +6,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from fleet.flow.asking import look_again
+from fleet.flow.manifests import job_manifest
 from fleet.flow.published import Change, Published
 from fleet.flow.revisions import publish_job
 from fleet.models import Job, Schedule
@@ -33,6 +34,8 @@ def store_job(
     with racing("job"), transaction.atomic():
         existing = Job.objects.with_slug(manifest.id).select_for_update(no_key=True).first()
         require_free(existing, manifest.id, must_be_new=must_be_new, set_name=set_name)
+        if existing is not None:
+            _require_values(existing, manifest)
         published = publish_job(manifest, actor=actor, set_name=set_name, now=now)
         if published.change is not Change.UNCHANGED:
             _require_second_approver(manifest, actor)
@@ -46,6 +49,27 @@ def store_job(
                 now=now,
             )
     return published
+
+
+def _require_values(job: Job, manifest: JobManifest) -> None:
+    """A parameter that becomes required needs a value in every schedule that uses the job."""
+    required = {param.name for param in manifest.execute.params if param.required}
+    if job.latest is not None:
+        before = job_manifest(job.latest).execute.params
+        required -= {param.name for param in before if param.required}
+    if not required:
+        return
+    problems = [
+        Problem(
+            f"execute.params.{name}",
+            f'the schedule "{schedule.slug}" gives no value; first add the parameter with a '
+            "default and write its value in the schedule",
+        )
+        for schedule in Schedule.objects.filter(job=job).order_by("slug")
+        for name in sorted(required - set(schedule.manifest.get("params", {})))
+    ]
+    if problems:
+        raise Invalid(problems)
 
 
 def _require_second_approver(manifest: JobManifest, actor: Actor) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
@@ -13,9 +14,10 @@ from fleet.flow.counting import count_standings
 from fleet.flow.evaluate import Evaluated, evaluate, schedules_to_evaluate
 from fleet.flow.rosters import due_rows
 from fleet.flow.targets import compute_targets
+from fleet.flow.tick import look_at
 from fleet.models import Agent, Command, Execution, Job, JobAgent, Origin, ScheduleAgent
 from fleet.rules.cooldown import Success
-from fleet.rules.firing import Candidate, Dispatch, Reason, decide, standing
+from fleet.rules.firing import Candidate, Reason, standing
 from fleet.rules.freeze import NOT_FROZEN
 from fleet.rules.liveness import is_alive
 from tests.fleet.make import NOW, make_agent, make_job, make_schedule
@@ -58,6 +60,7 @@ SCHEDULES: st.SearchStrategy[dict[str, Any]] = st.builds(
     ),
     st.sampled_from([{}, {"on_failure": {"backoff": "off"}}]),
 )
+CAPS = st.sampled_from([None, None, 1, 2, 3])
 
 
 def occupy(job: Job, agent: Agent) -> None:
@@ -106,6 +109,36 @@ def evaluated(schedule_id: int) -> Evaluated:
     return evaluate(schedule, now=NOW, freeze=NOT_FROZEN)
 
 
+def assert_counted_alike(keys: dict[str, Any], machines: list[Machine], timeout: str) -> None:
+    """Each agent stops where the rule says, as the database counts it."""
+    job = make_job(execute={"timeout": timeout})
+    schedule_id = make_schedule(job=job, **keys).pk
+    candidates = [add(schedule_id, job, machine) for machine in machines]
+    found = evaluated(schedule_id)
+    counted = count_standings(found.schedule, found.terms, now=NOW)
+    expected = Counter(standing(one, found.facts).reason for one in candidates)
+    assert dict(counted.by_reason) == dict(expected)
+
+
+def assert_chosen_alike(keys: dict[str, Any], machines: list[Machine], cap: int | None) -> None:
+    """A tick sends the job to whom the rule chooses, the longest waiting first, up to the cap."""
+    job = make_job()
+    if cap is not None:
+        keys = keys | {"constraints": {"max_concurrent": cap}}
+    schedule_id = make_schedule(job=job, **keys).pk
+    candidates = [add(schedule_id, job, machine) for machine in machines]
+    facts = evaluated(schedule_id).facts
+    wanted = {one.agent for one in candidates if standing(one, facts).reason is Reason.DISPATCHED}
+    compute_targets(schedule_id, now=NOW)
+    due = list(due_rows(schedule_id, job.pk, NOW).values_list("agent_id", flat=True))
+    assert set(due) == wanted
+    busy = sum(machine.is_busy for machine in machines)
+    free = len(due) if cap is None else max(0, cap - busy)
+    look_at(schedule_id, now=NOW)
+    sent = Command.objects.filter(schedule_id=schedule_id, created_at=NOW)
+    assert set(sent.values_list("agent_id", flat=True)) == set(due[:free])
+
+
 class RandomFleets(TestCase):
     """The set-based twin of each pure rule."""
 
@@ -113,28 +146,29 @@ class RandomFleets(TestCase):
     def test_agents_stop_where_the_rule_says(
         self, keys: dict[str, Any], machines: list[Machine], timeout: str
     ) -> None:
-        job = make_job(execute={"timeout": timeout})
-        schedule_id = make_schedule(job=job, **keys).pk
-        candidates = [add(schedule_id, job, machine) for machine in machines]
-        found = evaluated(schedule_id)
-        counted = count_standings(found.schedule, found.terms, now=NOW)
-        expected = Counter(standing(one, found.facts).reason for one in candidates)
-        assert dict(counted.by_reason) == dict(expected)
+        assert_counted_alike(keys, machines, timeout)
 
-    @given(SCHEDULES, MACHINES)
-    def test_computed_due_times_choose_whom_the_rule_chooses(
-        self, keys: dict[str, Any], machines: list[Machine]
+    @given(SCHEDULES, MACHINES, CAPS)
+    def test_a_tick_sends_to_whom_the_rule_chooses(
+        self, keys: dict[str, Any], machines: list[Machine], cap: int | None
     ) -> None:
-        job = make_job()
-        schedule_id = make_schedule(job=job, **keys).pk
-        candidates = [add(schedule_id, job, machine) for machine in machines]
-        facts = evaluated(schedule_id).facts
-        wanted = {
-            one.agent for one in candidates if standing(one, facts).reason is Reason.DISPATCHED
-        }
-        compute_targets(schedule_id, now=NOW)
-        due = due_rows(schedule_id, job.pk, NOW).values_list("agent_id", flat=True)
-        assert set(due) == wanted
-        decided = decide(evaluated(schedule_id).facts)
-        chosen = set(decided.agents or ()) if isinstance(decided, Dispatch) else set()
-        assert chosen == wanted
+        assert_chosen_alike(keys, machines, cap)
+
+
+@pytest.mark.prove
+class TenThousandRandomFleets(TestCase):
+    """As above, five thousand cases each."""
+
+    @settings(max_examples=5_000, deadline=None)
+    @given(SCHEDULES, MACHINES, st.sampled_from(["30s", "2h"]))
+    def test_agents_stop_where_the_rule_says(
+        self, keys: dict[str, Any], machines: list[Machine], timeout: str
+    ) -> None:
+        assert_counted_alike(keys, machines, timeout)
+
+    @settings(max_examples=5_000, deadline=None)
+    @given(SCHEDULES, MACHINES, CAPS)
+    def test_a_tick_sends_to_whom_the_rule_chooses(
+        self, keys: dict[str, Any], machines: list[Machine], cap: int | None
+    ) -> None:
+        assert_chosen_alike(keys, machines, cap)

@@ -233,3 +233,27 @@ def test_a_revocation_is_taken_back(alice: Actor) -> None:
     unrevoke_job(found, actor=alice, now=LATER)
     assert Job.objects.get().revoked_at is None
     assert acts() == [("revoke", "job", "patch"), ("unrevoke", "job", "patch")]
+
+
+def test_a_parameter_becomes_required_only_where_every_schedule_gives_it(alice: Actor) -> None:
+    found = save_job(executing(params={"SITE": "x", "DAYS": "7"}), actor=alice, now=NOW)
+    make_schedule("with", job=found, params={"SITE": "y"})
+    make_schedule("without", job=found)
+    needs = executing(params={"SITE": {"required": True}, "DAYS": "7"}) | {"version": "2"}
+    with pytest.raises(Invalid) as error:
+        save_job(needs, actor=alice, now=LATER)
+    (problem,) = problems_of(error)
+    assert problem == (
+        'execute.params.SITE: the schedule "without" gives no value; first add the parameter '
+        "with a default and write its value in the schedule"
+    )
+    assert JobRevision.objects.count() == 1
+
+
+def test_a_required_parameter_that_every_schedule_gives_is_taken(alice: Actor) -> None:
+    found = save_job(executing(params={"SITE": "x"}), actor=alice, now=NOW)
+    make_schedule("with", job=found, params={"SITE": "y"})
+    save_job(
+        executing(params={"SITE": {"required": True}}) | {"version": "2"}, actor=alice, now=LATER
+    )
+    assert JobRevision.objects.count() == 2
