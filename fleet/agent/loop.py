@@ -27,7 +27,8 @@ logger = logging.getLogger(__name__)
 STOP_GRACE_S = 10.0
 OUTBOX_FOLDER = "outbox"
 _ABORT_S = 15.0
-_LIVE_EVERY_S = 2.0
+# Beside the pause between two exchanges and that of the page, within two seconds in all.
+_LIVE_EVERY_S = 0.5
 _COMPACT_EVERY_S = 86_400.0
 _MOST_ROUNDS = 50
 

@@ -1,5 +1,6 @@
 """The running agent: it is woken, it stops at once, and it never runs a command twice."""
 
+import re
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -8,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from fleet.agent import identity
+from fleet.agent import identity, loop
 from fleet.agent.address import read_address
 from fleet.agent.commands import Command
 from fleet.agent.identity import read_identity
 from fleet.agent.journal import Journal
 from fleet.agent.loop import Agent, Connections
+from fleet.agent.pace import SHORTEST_S
 from fleet.agent.transport import Transport
 from tests.fleet.agent.locally import job_document, parts, schedule_document
 from tests.fleet.agent.make import command_id, make_command, make_script
@@ -21,6 +23,7 @@ from tests.fleet.agent.server import FakeServer, Response, as_json
 from tests.fleet.agent.until import until
 
 pytestmark = pytest.mark.concurrency
+ROOT = Path(__file__).resolve().parent.parent.parent.parent
 
 
 @pytest.fixture
@@ -122,6 +125,16 @@ def test_live_output_reaches_the_server_while_the_script_runs(
     assert server.results == {}
     (tmp_path / "go").touch()
     answered(server)
+
+
+def test_what_a_script_writes_is_on_its_page_within_two_seconds() -> None:
+    page = (ROOT / "templates/kanade/run.html").read_text()
+    (every,) = re.findall(r'data-every="([0-9.]+)"', page)
+    room_for_the_requests_s = 0.25
+
+    waits = [loop._LIVE_EVERY_S, SHORTEST_S, float(every), room_for_the_requests_s]
+
+    assert sum(waits) <= 2.0
 
 
 def test_stopping_an_idle_agent_is_immediate(server: FakeServer, tmp_path: Path) -> None:
