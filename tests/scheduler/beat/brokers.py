@@ -48,7 +48,16 @@ def queue(url: str, name: str) -> Iterator["Messages"]:
             yield Messages(simple)
         finally:
             simple.close()
-            simple.queue(connection.default_channel).delete()
+            forget(connection, name)
+
+
+def forget(connection: Any, name: str) -> None:
+    """Delete a queue, with what Redis keeps about it."""
+    channel = connection.default_channel
+    channel.queue_delete(name)
+    if connection.transport.driver_type == "redis":
+        keys = [f"_kombu.binding{kind}.{name}" for kind in ("", "_permanent")]
+        channel.client.delete(*keys)
 
 
 class Messages:

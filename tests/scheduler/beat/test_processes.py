@@ -17,7 +17,7 @@ from scheduler.engine.broker import sender
 from scheduler.models import Run, Runner, Task
 from scheduler.registry import REGISTRY
 from scheduler.rules.states import Outcome
-from tests.scheduler.beat.brokers import connect, require_broker
+from tests.scheduler.beat.brokers import connect, forget, require_broker
 from tests.scheduler.engine.test_processes import ROOT, database_url, until
 from tests.scheduler.make import make_kind, outcomes_of, reload
 
@@ -75,7 +75,7 @@ class Site:
                 process.kill()
             process.wait()
         with connect(self.broker) as connection:
-            connection.default_channel.queue_delete(self.queue)
+            forget(connection, self.queue)
 
 
 @pytest.fixture
