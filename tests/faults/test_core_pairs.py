@@ -11,6 +11,7 @@ import pytest
 
 from scheduler import public
 from scheduler.engine import reap
+from scheduler.engine.claim import claim_suspect
 from scheduler.engine.prune import prune_tasks
 from scheduler.models import Dependency, Run, Task
 from scheduler.registry import REGISTRY
@@ -62,8 +63,10 @@ class Ring:
     # Each act says whether it was done; what it was refused is no error.
 
     def claim(self) -> bool:
-        """The second runner looks."""
-        found = [one for one in self.other.claim() if one.task_id == self.task]
+        """The second runner looks, also for what has to run alone."""
+        claims = self.other.claim()
+        claims += claim_suspect(self.other.wish(1), now=self.clock.now)
+        found = [one for one in claims if one.task_id == self.task]
         self.taken += found
         return bool(found)
 
@@ -103,7 +106,9 @@ class Ring:
         return not Task.objects.filter(pk=self.task).exists()
 
     def let_all_end(self) -> None:
-        """Free what is still held, and run what is due until nothing is."""
+        """Let the second runner end what it took, free the rest, and run what is due."""
+        for one in self.taken:
+            self.other.end(one)
         running = Task.objects.filter(state="running").values_list(
             "pk", "lease_token", "beat", "runner_id"
         )
