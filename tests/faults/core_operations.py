@@ -223,7 +223,7 @@ OPERATIONS: Mapping[str, Callable[[Stage], Operation]] = {
     "end: failure": _end(Failed("boom", permanent=True)),
     "end: failure with a hook": _end(Failed("boom", permanent=True), kind="hooked"),
     "occurrence missed, run once": _sift("once", cron="0 * * * *", after=None),
-    "occurrence missed, skipped": _sift("skip", cron="*/30 * * * *", after=None),
+    "occurrence missed, skipped": _sift("skip", cron="30 8 * * *", after=None),
     "one-shot too late": _sift("skip", cron=None, after=60),
     "occurrence unreadable": _sift_unusable,
     "reap": _reap(crashes=0),
