@@ -46,12 +46,12 @@ class Pc:
         return write_ticket(Ticket(self.pk, now), key=ticket_key())
 
 
-def make_pcs(count: int) -> list[Pc]:
-    """Write so many active agents."""
+def make_pcs(count: int, *, first: int = 0) -> list[Pc]:
+    """Write so many active agents, numbered from `first` on."""
     now = timezone.now()
     tokens = [new_token(Purpose.AGENT, str(new_id())) for _ in range(count)]
     agents = Agent.objects.bulk_create(
-        [_agent(token, number, now) for number, token in enumerate(tokens)], batch_size=500
+        [_agent(token, number, now) for number, token in enumerate(tokens, first)], batch_size=500
     )
     AgentPresence.objects.bulk_create(
         [AgentPresence(agent=agent, last_seen_at=now) for agent in agents], batch_size=500
