@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.journey.site import Site, until
+from tests.journey.site import Site
 
 PROVE = os.environ.get("KANADE_PROVE") == "1"
 pytestmark = [pytest.mark.concurrency]
@@ -40,25 +40,18 @@ def simulated(site: Site, *options: str, **more: Any) -> dict[str, Any]:
     return found
 
 
-def test_simulated_agents_do_their_work_without_an_error_and_go(running: Site) -> None:
+def test_simulated_agents_do_their_work_and_go_and_what_they_did_is_kept(running: Site) -> None:
     found = simulated(running, "--agents", "20", "--minutes", "0.15", "--longest", "0.5")
 
     assert (found["enrolled"], found["errors"], found["problems"]) == (20, 0, {})
     assert found["commands"] == found["started"] >= 20
     assert 20 <= found["results"] <= found["commands"]
-    assert found["carrying_p99_ms"] < 2_000
-    status, agents = running.api(running.token(), "GET", "agents/?state=active")
+    token = running.token()
+    status, agents = running.api(token, "GET", "agents/?state=active")
     assert (status, agents["results"]) == (200, [])
 
-
-def test_what_simulated_agents_did_is_kept_with_its_output(running: Site) -> None:
-    token = running.token()
-    (result, *_) = until(
-        lambda: running.api(token, "GET", "results/?job=hello")[1]["results"],
-        within_s=10,
-        what="a result",
-    )
-
+    _, kept = running.api(token, "GET", "results/?job=hello")
+    result = kept["results"][0]
     status, output = running.api(token, "GET", f"results/{result['id']}/output/")
 
     assert (status, result["outcome"]) == (200, "succeeded")

@@ -31,6 +31,7 @@ ALLOWED = {
     "agent-groups": {O, F},
     "agent-accept": {F},
     "agent-take-over": {F},
+    "agent-take-over-record": {F},
     "agent-dismiss": {F},
     "agent-rotate": {F},
     "agent-revoke": {F},
