@@ -18,9 +18,19 @@ import psycopg.sql
 
 DEFAULT_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WORKERS = "2"
+# On two cores: the journeys wait more than they compute.
+WORKERS = "3"
 # These touch no database: running them once is enough.
-PURE = ("tests/architecture", "tests/fleet/agent", "tests/fleet/rules", "tests/scheduler/rules")
+PURE = (
+    "tests/architecture",
+    "tests/fleet/agent",
+    "tests/fleet/rules",
+    "tests/scheduler/rules",
+    "tests/kanade/test_bridge.py",
+    "tests/kanade/test_local.py",
+    "tests/kanade/test_logs.py",
+    "tests/kanade/test_start.py",
+)
 
 
 def main(arguments: Sequence[str]) -> int:
