@@ -13,7 +13,7 @@ from fleet.flow.tick import tick
 from fleet.models import Command, Execution, JobRevision, Result, Schedule, ScheduleAgent, new_id
 from fleet.rules.command_states import CommandState
 from fleet.rules.manifest import parse_schedule
-from scheduler.models import Task
+from scheduler.management.benches.running import empty
 
 _DAY = timedelta(days=1)
 _BATCH = 5_000
@@ -36,7 +36,7 @@ def add_schedule(
         published = publish_schedule(parse_schedule(document), job.job, set_name="", now=now)
     compute_targets(published.row.pk, now=now)
     # What was asked of the runner is done here.
-    Task.objects.all().delete()
+    empty()
     return Schedule.objects.get(pk=published.row.pk)
 
 
@@ -62,7 +62,7 @@ def forget_fires(schedule: Schedule) -> None:
     Command.objects.filter(reconciles=True).delete()
     Execution.objects.filter(schedule=schedule).delete()
     Execution.objects.filter(actor="raw").delete()
-    Task.objects.all().delete()
+    empty()
     vacuum()
 
 
