@@ -3,12 +3,13 @@
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from fleet.flow.coverage import Coverage, Done, coverage_of, coverages_of, covered, covered_pcs
 from fleet.flow.dispatch import dispatch
 from fleet.flow.plans import DispatchPlan
+from fleet.flow.settling import Settled, settle
 from fleet.flow.status import Status, status_of
 from fleet.models import Agent, Command, Job, JobAgent, Origin, Result, Schedule, new_id
 from fleet.rules.command_states import CommandState
@@ -55,10 +56,10 @@ def running(job: Job, agent: Agent, state: CommandState = S.STARTED) -> Command:
 @pytest.mark.parametrize(
     ("state", "done"),
     [
-        pytest.param(None, Done.PENDING, id="22.2 never ran"),
-        pytest.param(S.SUCCEEDED, Done.OK, id="22.2 finished 0"),
-        pytest.param(S.FAILED, Done.FAIL, id="22.2 finished 1"),
-        pytest.param(S.OUTCOME_UNKNOWN, Done.FAIL, id="22.2 finished, exit null"),
+        pytest.param(None, Done.PENDING, id="22.2#1 never ran"),
+        pytest.param(S.SUCCEEDED, Done.OK, id="22.2#2 finished 0"),
+        pytest.param(S.FAILED, Done.FAIL, id="22.2#3 finished 1"),
+        pytest.param(S.OUTCOME_UNKNOWN, Done.FAIL, id="22.2#4 finished, exit null"),
         pytest.param(S.TIMED_OUT, Done.FAIL, id="22.2 timed out"),
     ],
 )
@@ -73,12 +74,35 @@ def test_a_pc_stands_as_its_last_run_ended(
     assert (view.state, view.version) == (done, "" if state is None else "1")
 
 
-def test_22_2_a_run_that_goes_on_wins_and_hides_the_version() -> None:
+Runs = list[tuple[CommandState, str]]
+
+
+def has_run(job: Job, agent: Agent, runs: Runs) -> None:
+    """Runs of the job with their versions, in the order of their reports, all at one instant."""
+    for state, version in runs:
+        if state is S.STARTED:
+            running(job, agent)
+            continue
+        with transaction.atomic():
+            settle([Settled(job.pk, agent.pk, None, state, version, NOW - HOUR)], now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("runs", "stands"),
+    [
+        pytest.param([(S.SUCCEEDED, "1"), (S.FAILED, "2")], (Done.FAIL, "2"), id="22.2#5"),
+        pytest.param([(S.SUCCEEDED, "1"), (S.STARTED, "1")], (Done.RUNNING, ""), id="22.2#6"),
+        pytest.param(
+            [(S.FAILED, "1"), (S.SUCCEEDED, "2")], (Done.OK, "2"), id="22.2#7 reported later"
+        ),
+    ],
+)
+def test_the_last_run_says_how_a_pc_stands(runs: Runs, stands: tuple[Done, str]) -> None:
     schedule, agent = make_schedule(), make_agent()
-    ran(schedule.job, agent, S.SUCCEEDED)
-    running(schedule.job, agent)
+    has_run(schedule.job, agent, runs)
     (view,) = covered(schedule, covered_pcs(schedule))
-    assert (view.state, view.version, view.ended_at) == (Done.RUNNING, "", None)
+    assert (view.state, view.version) == stands
+    assert view.ended_at == (None if stands[0] is Done.RUNNING else NOW - HOUR)
 
 
 def test_22_2_a_command_that_nobody_fetched_is_no_run() -> None:
@@ -87,32 +111,47 @@ def test_22_2_a_command_that_nobody_fetched_is_no_run() -> None:
     assert coverage_of(schedule) == Coverage(pending=1)
 
 
-def test_22_2_five_pcs() -> None:
+@pytest.mark.parametrize(
+    ("pcs", "coverage"),
+    [
+        pytest.param(
+            [
+                [(S.SUCCEEDED, "1")],
+                [(S.FAILED, "1")],
+                [(S.SUCCEEDED, "1"), (S.STARTED, "1")],
+                [],
+                None,
+            ],
+            Coverage(ok=1, fail=1, running=1, pending=2),
+            id="22.2#10",
+        ),
+        pytest.param([[], [], []], Coverage(pending=3), id="22.2#11"),
+    ],
+)
+def test_each_pc_is_counted_once_also_those_that_are_off(
+    pcs: list[Runs | None], coverage: Coverage
+) -> None:
     schedule = make_schedule()
-    agents = [make_agent() for _ in range(4)]
-    make_agent(last_seen_at=None)
-    ran(schedule.job, agents[0], S.SUCCEEDED)
-    ran(schedule.job, agents[1], S.FAILED)
-    ran(schedule.job, agents[2], S.SUCCEEDED)
-    running(schedule.job, agents[2])
+    for runs in pcs:
+        agent = make_agent(last_seen_at=None if runs is None else NOW)
+        has_run(schedule.job, agent, runs or [])
     found = coverage_of(schedule)
-    assert found == Coverage(ok=1, fail=1, running=1, pending=2)
-    assert found.total == 5
+    assert found == coverage
+    assert found.total == len(pcs)
 
 
-def test_22_2_nobody_ran() -> None:
-    schedule = make_schedule()
-    for _ in range(3):
-        make_agent()
-    assert coverage_of(schedule) == Coverage(pending=3)
-
-
-def test_22_2_who_is_not_meant_and_other_jobs_do_not_count() -> None:
+@pytest.mark.parametrize(
+    ("is_member", "is_the_job"),
+    [
+        pytest.param(False, True, id="22.2#8 a PC that is not meant"),
+        pytest.param(True, False, id="22.2#9 another job"),
+    ],
+)
+def test_who_is_not_meant_and_other_jobs_do_not_count(is_member: bool, is_the_job: bool) -> None:
     member, stranger = make_agent(), make_agent()
     make_group("office", member)
     schedule = make_schedule(target={"groups": ["office"]})
-    ran(schedule.job, stranger, S.SUCCEEDED)
-    ran(make_job(), member, S.SUCCEEDED)
+    ran(schedule.job if is_the_job else make_job(), member if is_member else stranger, S.SUCCEEDED)
     assert coverage_of(schedule) == Coverage(pending=1)
 
 
@@ -166,32 +205,43 @@ def status(schedule: Schedule) -> Status:
     return status_of([schedule], now=NOW)[schedule.pk]
 
 
-def test_22_1_the_last_day_counts_and_what_runs_is_the_last_run() -> None:
+@pytest.mark.parametrize(
+    ("results", "counts", "last"),
+    [
+        pytest.param([], (0, 0), None, id="22.1#2"),
+        pytest.param([("succeeded", 25, 0)], (0, 0), ("succeeded", 0), id="22.1#3"),
+        pytest.param([("skipped", 1, None)], (0, 0), ("skipped", None), id="22.1#4"),
+    ],
+)
+def test_the_last_day_counts_and_the_last_run_has_no_time_limit(
+    results: list[tuple[str, int, int | None]],
+    counts: tuple[int, int],
+    last: tuple[str, int | None] | None,
+) -> None:
+    schedule = make_schedule()
+    for outcome, hours, exit_code in results:
+        result(schedule.job, outcome, hours * HOUR, exit_code)
+    found = status(schedule)
+    run = found.last_run
+    assert (found.ok, found.failed, found.evaluation) == (*counts, None)
+    assert ((run.outcome, run.exit_code) if run else None) == last
+
+
+@pytest.mark.parametrize("others", [pytest.param(["failed"], id="22.1#1")])
+def test_what_runs_now_is_the_last_run_and_other_jobs_do_not_count(others: list[str]) -> None:
     schedule = make_schedule()
     job = schedule.job
     result(job, "succeeded", 30 * HOUR)
     result(job, "failed", 2 * HOUR, 1)
     result(job, "succeeded", HOUR)
-    result(make_job(), "failed", HOUR, 1)
+    for outcome in others:
+        result(make_job(), outcome, HOUR, 1)
     command = running(job, make_agent())
     found = status(schedule)
     assert (found.ok, found.failed) == (1, 1)
     assert found.last_run is not None
     assert (found.last_run.command_id, found.last_run.outcome) == (str(command.pk), None)
-
-
-def test_22_1_a_job_that_never_ran_has_nothing() -> None:
-    found = status(make_schedule())
-    assert (found.ok, found.failed, found.last_run, found.evaluation) == (0, 0, None, None)
-
-
-def test_22_1_the_last_run_has_no_time_limit() -> None:
-    schedule = make_schedule()
-    kept = result(schedule.job, "succeeded", 25 * HOUR)
-    found = status(schedule)
-    assert (found.ok, found.failed) == (0, 0)
-    assert found.last_run is not None
-    assert (found.last_run.command_id, found.last_run.exit_code) == (str(kept.command_id), 0)
+    assert (found.last_run.exit_code, found.last_run.ended_at) == (None, None)
 
 
 def test_22_1_exactly_a_day_old_still_counts() -> None:

@@ -29,11 +29,11 @@ def utc(text: str) -> datetime:
 @pytest.mark.parametrize(
     ("text", "start", "end"),
     [
-        ("09:00-17:00", time(9), time(17)),
-        ("22:00-05:00", time(22), time(5)),
-        ("00:00-23:59", time(0), time(23, 59)),
-        ("09:00 - 17:00", time(9), time(17)),
-        ("  09:00-17:00\t", time(9), time(17)),
+        pytest.param("09:00-17:00", time(9), time(17), id="10.1#1 day"),
+        pytest.param("22:00-05:00", time(22), time(5), id="10.1#1 night"),
+        pytest.param("00:00-23:59", time(0), time(23, 59), id="10.1#1 whole day"),
+        pytest.param("09:00 - 17:00", time(9), time(17), id="10.1#2"),
+        pytest.param("  09:00-17:00\t", time(9), time(17), id="blanks around"),
     ],
 )
 def test_a_window_is_two_times_of_day(text: str, start: time, end: time) -> None:
@@ -43,13 +43,13 @@ def test_a_window_is_two_times_of_day(text: str, start: time, end: time) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("9-5", "HH:MM from 00:00 to 23:59", id="10.1 9-5"),
-        pytest.param("22:00", "HH:MM-HH:MM", id="10.1 no dash"),
-        pytest.param("22:00-22:00", "never open", id="10.1 zero width"),
-        pytest.param("25:00-05:00", "HH:MM from 00:00 to 23:59", id="10.1 hour 25"),
-        pytest.param("09:00_17:00", "HH:MM-HH:MM", id="10.1 underscore"),
-        pytest.param("00:00-24:00", "midnight as an end is 00:00", id="10.1 24:00"),
-        pytest.param("", "HH:MM-HH:MM", id="10.1 empty"),
+        pytest.param("9-5", "HH:MM from 00:00 to 23:59", id="10.1#3 9-5"),
+        pytest.param("22:00", "HH:MM-HH:MM", id="10.1#3 no dash"),
+        pytest.param("22:00-22:00", "never open", id="10.1#3 zero width"),
+        pytest.param("25:00-05:00", "HH:MM from 00:00 to 23:59", id="10.1#3 hour 25"),
+        pytest.param("09:00_17:00", "HH:MM-HH:MM", id="10.1#3 underscore"),
+        pytest.param("00:00-24:00", "midnight as an end is 00:00", id="10.1#4"),
+        pytest.param("", "HH:MM-HH:MM", id="10.1#5"),
         pytest.param("09:60-17:00", "HH:MM from 00:00 to 23:59", id="minute 60"),
         pytest.param("09:00:00-17:00", "HH:MM from 00:00 to 23:59", id="seconds"),
         pytest.param("09:00-17:00-18:00", "HH:MM from 00:00 to 23:59", id="three times"),
@@ -65,23 +65,22 @@ def test_a_bad_window_is_refused_with_what_would_be_right(text: str, message: st
 @pytest.mark.parametrize(
     ("window", "moment", "allowed"),
     [
-        ("09:00-17:00", "08:59", False),
-        ("09:00-17:00", "09:00", True),
-        ("09:00-17:00", "16:59", True),
-        ("09:00-17:00", "16:59:59.900000", True),
-        ("09:00-17:00", "17:00", False),
-        ("09:00-17:00", "23:00", False),
-        ("22:00-05:00", "21:59", False),
-        ("22:00-05:00", "22:00", True),
-        ("22:00-05:00", "23:30", True),
-        ("22:00-05:00", "00:00", True),
-        ("22:00-05:00", "03:00", True),
-        ("22:00-05:00", "04:59:59", True),
-        ("22:00-05:00", "05:00", False),
-        ("22:00-05:00", "12:00", False),
-        ("00:00-23:59", "23:59:30", False),
+        pytest.param("09:00-17:00", "08:59", False, id="10.1#6"),
+        pytest.param("09:00-17:00", "09:00", True, id="10.1#7"),
+        pytest.param("09:00-17:00", "16:59", True, id="10.1#8"),
+        pytest.param("09:00-17:00", "16:59:59.900000", True, id="a part of a second"),
+        pytest.param("09:00-17:00", "17:00", False, id="10.1#9"),
+        pytest.param("09:00-17:00", "23:00", False, id="10.1#10"),
+        pytest.param("22:00-05:00", "21:59", False, id="10.1#11"),
+        pytest.param("22:00-05:00", "22:00", True, id="10.1#12"),
+        pytest.param("22:00-05:00", "23:30", True, id="10.1#13"),
+        pytest.param("22:00-05:00", "00:00", True, id="10.1#14"),
+        pytest.param("22:00-05:00", "03:00", True, id="10.1#15"),
+        pytest.param("22:00-05:00", "04:59:59", True, id="10.1#16"),
+        pytest.param("22:00-05:00", "05:00", False, id="10.1#17"),
+        pytest.param("22:00-05:00", "12:00", False, id="10.1#18"),
+        pytest.param("00:00-23:59", "23:59:30", False, id="10.1#19"),
     ],
-    ids=str,
 )
 def test_a_window_contains_its_start_and_not_its_end(
     window: str, moment: str, allowed: bool
@@ -89,11 +88,15 @@ def test_a_window_contains_its_start_and_not_its_end(
     assert parse_window(window).is_open_at(utc(f"2026-06-10T{moment}"), UTC_ZONE) is allowed
 
 
-def test_no_window_allows_any_time() -> None:
-    assert read_hours(None, ()).allows(utc("2026-06-10T03:00"), UTC_ZONE)
+ANY_HOUR = range(0, 24, 3)
 
 
-@pytest.mark.parametrize("hour", range(0, 24, 3))
+@pytest.mark.parametrize("hour", [pytest.param(at, id=f"10.1#20 {at:02}:00") for at in ANY_HOUR])
+def test_no_window_allows_any_time(hour: int) -> None:
+    assert read_hours(None, ()).allows(utc(f"2026-06-10T{hour:02}:00"), UTC_ZONE)
+
+
+@pytest.mark.parametrize("hour", [pytest.param(at, id=f"10.1#21 {at:02}:00") for at in ANY_HOUR])
 def test_a_stored_window_that_cannot_be_read_blocks(hour: int) -> None:
     hours = read_hours("22:00_05:00", ())
     now = utc(f"2026-06-10T{hour:02}:00")
