@@ -123,7 +123,7 @@ def test_every_argument_of_a_request_is_taken(staff: Caller) -> None:
         ({"after": 1e300}, "after"),
         ({"after": "5m", "at": "2026-12-01T09:00:00Z"}, "after"),
         ({"retry": {"times": -1}}, "retry.times"),
-        ({"retry": {"times": 70000}}, "retry.times"),
+        ({"retry": {"times": 70000}}, "retry.times"),  # X69
         ({"retry": {"times": "3"}}, "retry.times"),
         ({"retry": {"tmes": 3}}, "retry.tmes"),
         ({"depends_on": [0]}, "depends_on.0"),

@@ -90,7 +90,9 @@ def test_a_run_whose_runner_dies_runs_once_more_on_another(  # X04
     assert outcomes_of(task) == [Outcome.CRASHED, Outcome.SUCCEEDED]
 
 
-def test_a_lease_that_beats_is_never_freed(clock: ManualClock, worker: Worker, ask: Ask) -> None:
+def test_a_lease_that_beats_is_never_freed(  # X12
+    clock: ManualClock, worker: Worker, ask: Ask
+) -> None:
     ask()
     held = worker.claim_one()
     reaper = reap.Reaper(another(clock).runner.pk)

@@ -97,7 +97,7 @@ def test_a_dependency_that_is_about_to_end_is_no_false_alarm(clock: ManualClock)
     assert health.verdict is Verdict.OK
 
 
-def test_a_task_that_waits_for_nothing_is_stuck(clock: ManualClock) -> None:
+def test_a_task_that_waits_for_nothing_is_stuck(clock: ManualClock) -> None:  # X71
     make_runner()
     _, second = waiting_pair(clock)
     Dependency.objects.all().delete()
@@ -113,7 +113,7 @@ def test_a_task_that_lost_one_of_its_edges_is_stuck_too(clock: ManualClock) -> N
     assert queue_health(clock.now).stuck_tasks == [TaskName(second, "demo", "second")]
 
 
-def test_an_edge_to_a_task_that_is_over_is_missing(clock: ManualClock) -> None:
+def test_an_edge_to_a_task_that_is_over_is_missing(clock: ManualClock) -> None:  # X71
     make_runner()
     first, second = waiting_pair(clock)
     Task.objects.filter(pk=first).update(
@@ -144,7 +144,9 @@ def test_a_circle_is_found(clock: ManualClock) -> None:
     assert list(health.reasons) == ["circles of tasks that wait for each other: 1"]
 
 
-def test_a_lease_that_nobody_keeps_is_expired_after_a_minute(clock: ManualClock) -> None:
+def test_a_lease_that_nobody_keeps_is_expired_after_a_minute(  # X72
+    clock: ManualClock,
+) -> None:
     worker = Worker(clock)
     task_id = request("demo", now=clock.now)
     worker.claim_one()

@@ -167,6 +167,19 @@ def test_it_looks_again_for_lost_leases_within_two_seconds(clock: ManualClock, l
     assert loop.step() == 2.0
 
 
+def test_a_clock_set_forward_while_idle_is_late_by_one_look_at_most(  # X26
+    clock: ManualClock, loop: Loop, gate: Gate
+) -> None:
+    task = ask(clock, after=3600)
+    assert loop.step() == 2.0
+
+    clock.advance(7200)
+    loop.step()
+    loop.step()
+
+    assert held(loop) == [task]
+
+
 def test_a_task_that_becomes_due_is_taken_in_the_pass_after(
     clock: ManualClock, loop: Loop, gate: Gate
 ) -> None:
