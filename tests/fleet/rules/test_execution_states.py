@@ -38,10 +38,13 @@ def test_every_open_execution_can_be_cancelled_and_an_end_is_final() -> None:
         pytest.param({S.QUEUED: 3}, Progress.PENDING, id="20.2 sent, nothing back"),
         pytest.param({S.HANDED_OUT: 1}, Progress.PENDING, id="20.2 held, not started"),
         pytest.param({S.STARTED: 1, S.QUEUED: 2}, Progress.RUNNING, id="20.2 started"),
-        pytest.param({S.SUCCEEDED: 1, S.QUEUED: 2}, Progress.RUNNING, id="20.3#1"),
-        pytest.param({S.SUCCEEDED: 1, S.FAILED: 1}, Progress.COMPLETED, id="20.3#2"),
-        pytest.param({S.SUCCEEDED: 2, S.FAILED: 1}, Progress.COMPLETED, id="20.3#3"),
-        pytest.param({S.FAILED: 1}, Progress.COMPLETED, id="20.3#4 completed, not successful"),
+        pytest.param({S.SUCCEEDED: 1, S.QUEUED: 2}, Progress.RUNNING, id="20.3#6"),
+        pytest.param({S.SUCCEEDED: 1, S.FAILED: 1}, Progress.COMPLETED, id="20.3#7"),
+        pytest.param({S.SUCCEEDED: 2, S.FAILED: 1}, Progress.COMPLETED, id="20.3#8"),
+        pytest.param({S.FAILED: 1}, Progress.COMPLETED, id="20.3#9 completed, not successful"),
+        pytest.param(
+            {S.SUCCEEDED: 3}, Progress.COMPLETED, id="20.3#10 ours: never more than commands"
+        ),
         pytest.param({S.EXPIRED: 2}, Progress.EXPIRED, id="20.3 never answered"),
         pytest.param({S.EXPIRED: 2, S.SUCCEEDED: 1}, Progress.COMPLETED, id="one answered"),
         pytest.param({S.OUTCOME_UNKNOWN: 1}, Progress.COMPLETED, id="given up counts as over"),

@@ -122,13 +122,16 @@ def test_444_a_dispatch_mutes_its_machine_for_the_window(
     assert outcome(marked(marks, now)) == fired
 
 
-def test_13_2_skipping_stays_skipping_whatever_the_marks() -> None:
-    nobody = make_facts(now=t(110), target_dispatched_at=t(0))
+@pytest.mark.parametrize("mark", [pytest.param(at, id=f"13.2#1 {at}") for at in (None, 0, 100)])
+def test_skipping_stays_skipping_whatever_the_marks(mark: int | None) -> None:
+    dispatched = t(mark) if mark is not None else None
+    nobody = make_facts(now=t(110), target_dispatched_at=dispatched)
     assert outcome(nobody) is None
 
 
-def test_13_2_the_mark_of_the_target_does_not_mute_single_machines() -> None:
-    facts = replace(marked({}, 110), target_dispatched_at=t(100))
+@pytest.mark.parametrize("mark", [pytest.param(at, id=f"13.2#7 {at}") for at in (60, 100)])
+def test_the_mark_of_the_target_does_not_mute_single_machines(mark: int) -> None:
+    facts = replace(marked({}, 110), target_dispatched_at=t(mark))
     assert outcome(facts) == [1, 2]
 
 

@@ -26,24 +26,27 @@ WINTER = FreezeRecord(True, "2026-12-20", "2027-01-05", "year end", "utc")
 @pytest.mark.parametrize(
     ("record", "now", "expected"),
     [
-        pytest.param(FreezeRecord(False), "2026-12-25", False, id="12 none"),
-        pytest.param(FreezeRecord(True), "2026-12-25", True, id="12 empty"),
-        pytest.param(FreezeRecord(True, reason="why"), "2026-12-25", True, id="12 reason only"),
-        pytest.param(WINTER, "2026-12-19", False, id="12 before"),
-        pytest.param(WINTER, "2026-12-20", True, id="12 at its start"),
-        pytest.param(WINTER, "2026-12-31", True, id="12 inside"),
-        pytest.param(WINTER, "2027-01-05", False, id="12 at its end"),
-        pytest.param(WINTER, "2027-01-06", False, id="12 after"),
-        pytest.param(FreezeRecord(True, "2026-12-20"), "2030-01-01", True, id="12 from only"),
+        pytest.param(FreezeRecord(False), "2026-12-25", False, id="12#1 none"),
+        pytest.param(FreezeRecord(True), "2026-12-25", True, id="12#2 empty"),
+        pytest.param(FreezeRecord(True, reason="why"), "2026-12-25", True, id="12#3 reason only"),
+        pytest.param(WINTER, "2026-12-19", False, id="12#4 before"),
+        pytest.param(WINTER, "2026-12-20", True, id="12#5 at its start"),
+        pytest.param(WINTER, "2026-12-31", True, id="12#6 inside"),
+        pytest.param(WINTER, "2027-01-05", False, id="12#7 at its end"),
+        pytest.param(WINTER, "2027-01-06", False, id="12#8 after"),
+        pytest.param(FreezeRecord(True, "2026-12-20"), "2030-01-01", True, id="12#9 from only"),
         pytest.param(
-            FreezeRecord(True, None, "2027-01-05"), "2020-01-01", True, id="12 until only"
+            FreezeRecord(True, None, "2027-01-05"), "2020-01-01", True, id="12#10 until only"
         ),
         pytest.param(
-            FreezeRecord(True, None, "2027-01-05"), "2027-01-05", False, id="12 until reached"
+            FreezeRecord(True, None, "2027-01-05"), "2027-01-05", False, id="12#11 until reached"
         ),
-        pytest.param(FreezeRecord(True, "garbage"), "2026-12-25", True, id="12 from garbage"),
+        pytest.param(FreezeRecord(True, "garbage"), "2026-12-25", True, id="12#12 from garbage"),
         pytest.param(
-            FreezeRecord(True, "2030-01-01", "garbage"), "2026-12-25", True, id="12 until garbage"
+            FreezeRecord(True, "2030-01-01", "garbage"),
+            "2026-12-25",
+            True,
+            id="12#13 until garbage",
         ),
     ],
 )

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from fleet.rules.cooldown import Success
 from fleet.rules.firing import Candidate, Dispatch, decide
 from fleet.rules.when import PerPc, When
@@ -49,20 +51,38 @@ class Fleet:
         )
 
 
-def test_16_every_six_hours_one_succeeds_and_one_fails() -> None:
-    """Minutes 2 and 4 differ from the original: a failing machine waits from its failure on."""
+Played = dict[float, list[int]]
+
+
+def six_hours() -> Played:
+    """Who was fired at each minute: the first machine succeeds at 1:30, the other one fails."""
     fleet = Fleet(PerPc(timedelta(hours=6)), 2)
-    assert fleet.tick(0) == [1, 2]
-    assert fleet.tick(1) == []
+    fired: Played = {minute: fleet.tick(minute) for minute in (0, 1)}
     fleet.succeed(1, 1.5)
     fleet.fail(2, 1.5)
-    assert fleet.tick(2) == []
-    assert fleet.tick(3) == []
-    assert fleet.tick(4) == [2]  # two minutes after its failure
+    fired |= {minute: fleet.tick(minute) for minute in (1.5, 2, 3, 4)}
     fleet.fail(2, 4.5)
-    assert [minute for minute in range(5, 10) if fleet.tick(minute)] == [9]  # then four
-    assert fleet.tick(361) == []
-    assert fleet.tick(362) == [1]
+    return fired | {minute: fleet.tick(minute) for minute in (*range(5, 11), 361, 362)}
+
+
+@pytest.mark.parametrize(
+    ("minute", "fired"),
+    [
+        pytest.param(0, [1, 2], id="16#1"),
+        pytest.param(1, [], id="16#2"),
+        pytest.param(1.5, [], id="16#3"),
+        pytest.param(2, [], id="16#4 ours: it waits from its failure on"),
+        pytest.param(3, [], id="16#5"),
+        pytest.param(4, [2], id="16#6 ours: two minutes after its failure"),
+        pytest.param(8, [], id="four minutes after the next"),
+        pytest.param(9, [2], id="and not before"),
+        pytest.param(361, [], id="16#7"),
+        pytest.param(362, [1], id="16#8"),
+    ],
+)
+def test_every_six_hours_one_succeeds_and_one_fails(minute: float, fired: list[int]) -> None:
+    """Minutes 2 and 4 differ from the original, which fired as soon as the window had ended."""
+    assert six_hours()[minute] == fired
 
 
 def test_16_a_failing_machine_is_asked_once_an_hour_in_the_end() -> None:
@@ -76,19 +96,36 @@ def test_16_a_failing_machine_is_asked_once_an_hour_in_the_end() -> None:
     assert fired == [0, 2, 6, 14, 30, 62, 122, 182, 242, 302, 362, 422, 482, 542]
 
 
-def test_16_once_under_a_cap_of_two() -> None:
+def capped_at_two() -> Played:
+    """Who was fired at each minute of five machines whose runs take a minute and a half."""
     fleet = Fleet(PerPc(), 5, cap=2)
-    assert fleet.tick(0) == [1, 2]
-    assert fleet.tick(1) == []
-    fleet.succeed(1, 1.5)
-    fleet.succeed(2, 1.5)
-    assert fleet.tick(2) == [3, 4]
-    assert fleet.tick(3) == []
-    fleet.succeed(3, 3.5)
-    fleet.succeed(4, 3.5)
-    assert fleet.tick(4) == [5]
-    fleet.succeed(5, 5.5)
-    assert [fleet.tick(minute) for minute in range(6, 500)] == [[]] * 494
+    fired: Played = {}
+    for minute in range(60):
+        for number, agent in list(fleet.agents.items()):
+            started = agent.last_dispatched_at
+            if agent.in_flight and started and started + timedelta(seconds=90) <= t(minute * 60):
+                fleet.succeed(number, minute)
+        fired[minute] = fleet.tick(minute)
+    return fired
+
+
+@pytest.mark.parametrize(
+    ("minute", "fired"),
+    [
+        pytest.param(0, [1, 2], id="16#9"),
+        pytest.param(1, [], id="16#10"),
+        pytest.param(2, [3, 4], id="16#11"),
+        pytest.param(3, [], id="both slots taken again"),
+        pytest.param(4, [5], id="16#12"),
+    ],
+)
+def test_once_under_a_cap_of_two(minute: int, fired: list[int]) -> None:
+    assert capped_at_two()[minute] == fired
+
+
+def test_once_under_a_cap_everybody_is_fired_once_and_never_again() -> None:
+    fired = [number for numbers in capped_at_two().values() for number in numbers]
+    assert fired == [1, 2, 3, 4, 5]
 
 
 def test_444_a_run_longer_than_its_window_is_not_started_twice() -> None:

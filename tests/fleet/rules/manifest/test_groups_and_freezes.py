@@ -49,7 +49,7 @@ def test_the_problems_of_a_group_are_named() -> None:
 @pytest.mark.parametrize(
     ("inner", "expected"),
     [
-        pytest.param({}, FreezeManifest(document={}), id="12 empty is fine"),
+        pytest.param({}, FreezeManifest(document={}), id="12#2 empty is fine"),
         pytest.param(
             {"reason": "holidays"}, FreezeManifest(reason="holidays", document={}), id="12#3"
         ),
