@@ -54,9 +54,9 @@ def result(received_at: datetime) -> Result:
 @pytest.mark.parametrize(
     ("age", "gone"),
     [
-        pytest.param(120 * DAY, True, id="21 120 d"),
-        pytest.param(30 * DAY, False, id="21 30 d"),
-        pytest.param(90 * DAY, False, id="21 exactly at the cutoff"),
+        pytest.param(120 * DAY, True, id="21#15 120 d"),
+        pytest.param(30 * DAY, False, id="21#15 30 d"),
+        pytest.param(90 * DAY, False, id="21#18 a result"),
         pytest.param(90 * DAY + SECOND, True, id="21 a second older"),
     ],
 )
@@ -105,20 +105,36 @@ def execution_of_age(age: timedelta, state: str = "ended", command: str = "succe
     return execution
 
 
-def test_executions_go_with_their_commands_and_waves() -> None:
-    execution_of_age(120 * DAY)
+@pytest.mark.parametrize(
+    ("state", "command"),
+    [
+        pytest.param("ended", "succeeded", id="21#16 completed"),
+        pytest.param("ended", "expired", id="21#16 expired"),
+        pytest.param("cancelled", "cancelled", id="21#16 cancelled"),
+    ],
+)
+def test_executions_go_with_their_commands_and_waves(state: str, command: str) -> None:
+    execution_of_age(120 * DAY, state, command)
     young = execution_of_age(DAY)
     assert retention.prune_executions(NOW) == 4 + 1
     assert list(Execution.objects.values_list("pk", flat=True)) == [young.pk]
     assert (Command.objects.count(), Wave.objects.count()) == (4, 2)
 
 
-def test_21_an_execution_exactly_at_its_cutoff_stays() -> None:
-    execution_of_age(90 * DAY)
+@pytest.mark.parametrize("days", [pytest.param(90, id="21#18 an execution")])
+def test_an_execution_exactly_at_its_cutoff_stays(days: int) -> None:
+    execution_of_age(days * DAY)
     assert retention.prune_executions(NOW) == 0
 
 
-@pytest.mark.parametrize(("state", "command"), [("live", "queued"), ("live", "succeeded")])
+@pytest.mark.parametrize(
+    ("state", "command"),
+    [
+        pytest.param("live", "queued", id="21#16 ours: pending"),
+        pytest.param("live", "started", id="21#16 ours: running"),
+        pytest.param("live", "succeeded", id="21#16 ours: not ended yet"),
+    ],
+)
 def test_what_is_not_over_is_never_deleted(state: str, command: str) -> None:
     """The original deleted it whatever its state; here the sweep ends it first."""
     execution_of_age(120 * DAY, state, command)

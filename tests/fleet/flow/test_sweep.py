@@ -11,9 +11,10 @@ from fleet.flow.closing import close_all
 from fleet.flow.dispatch import dispatch
 from fleet.flow.plans import DispatchPlan
 from fleet.flow.sweep import sweep
-from fleet.models import Command, Execution, Job, Origin, Result, ScheduleAgent
+from fleet.flow.tallies import tallies_of
+from fleet.models import Command, Execution, Job, Origin, OutputChunk, Result, ScheduleAgent
 from fleet.rules.command_states import CommandState
-from fleet.rules.execution_states import ExecutionState
+from fleet.rules.execution_states import ExecutionState, Tally
 from fleet.rules.targets import Target
 from scheduler.models import Task
 from tests.fleet.make import (
@@ -51,13 +52,13 @@ def execution_of(command: Command) -> Execution:
 @pytest.mark.parametrize(
     ("state", "deadline_at", "expired"),
     [
-        (S.QUEUED, NOW - SECOND, True),
-        (S.STAGED, NOW - SECOND, True),
-        (S.QUEUED, NOW, False),
-        (S.QUEUED, NOW + SECOND, False),
-        (S.HANDED_OUT, NOW - HOUR, False),
-        (S.STARTED, NOW - HOUR, False),
-        (S.SUCCEEDED, NOW - HOUR, False),
+        pytest.param(S.QUEUED, NOW - SECOND, True, id="21#1 ours: past its deadline"),
+        pytest.param(S.STAGED, NOW - SECOND, True, id="21#1 of a later wave"),
+        pytest.param(S.QUEUED, NOW + SECOND, False, id="21#2"),
+        pytest.param(S.QUEUED, NOW, False, id="21#3"),
+        pytest.param(S.HANDED_OUT, NOW - HOUR, False, id="21#4 handed out"),
+        pytest.param(S.STARTED, NOW - HOUR, False, id="21#4 running"),
+        pytest.param(S.SUCCEEDED, NOW - HOUR, False, id="21#4 completed"),
     ],
 )
 def test_41_what_nobody_fetched_before_its_deadline_expires(
@@ -74,11 +75,11 @@ def test_41_what_nobody_fetched_before_its_deadline_expires(
 @pytest.mark.parametrize(
     ("state", "reap_at", "given_up"),
     [
-        pytest.param(S.STARTED, NOW - 5 * MINUTE, True, id="21 past its limit"),
+        pytest.param(S.STARTED, NOW - 5 * MINUTE, True, id="21#8"),
         pytest.param(S.HANDED_OUT, NOW - SECOND, True, id="21 handed out and silent"),
-        pytest.param(S.STARTED, NOW, False, id="21 strictly after"),
-        pytest.param(S.STARTED, NOW + HOUR, False, id="21 to come"),
-        pytest.param(S.SUCCEEDED, NOW - HOUR, False, id="21 ended"),
+        pytest.param(S.STARTED, NOW, False, id="21#10"),
+        pytest.param(S.STARTED, NOW + HOUR, False, id="21#9"),
+        pytest.param(S.SUCCEEDED, NOW - HOUR, False, id="21#11"),
     ],
 )
 def test_a_run_that_says_nothing_is_given_up(
@@ -93,7 +94,11 @@ def test_a_run_that_says_nothing_is_given_up(
 
 @pytest.mark.parametrize(
     ("age_h", "given_up"),
-    [pytest.param(25, True, id="21 25 h"), pytest.param(24, False, id="21 24 h exactly")],
+    [
+        pytest.param(25, True, id="21#6"),
+        pytest.param(24, False, id="24 h exactly"),
+        pytest.param(1, False, id="21#7"),
+    ],
 )
 def test_a_run_without_a_limit_is_given_up_after_a_day(age_h: int, given_up: bool) -> None:
     command = make_command(S.STARTED, reap_at=None, handed_out_at=NOW - age_h * HOUR)
@@ -102,11 +107,51 @@ def test_a_run_without_a_limit_is_given_up_after_a_day(age_h: int, given_up: boo
     assert (command.state == S.OUTCOME_UNKNOWN) is given_up
 
 
-def test_sweeping_twice_changes_nothing_more() -> None:
-    make_command(S.QUEUED, deadline_at=NOW - SECOND)
-    make_command(S.STARTED, reap_at=NOW - SECOND)
-    assert sweep(now=NOW) == {"expired": 1, "given up": 1, "ended": 2}
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        pytest.param(S.QUEUED, "expired", id="21#5"),
+        pytest.param(S.STARTED, "given up", id="21#13"),
+    ],
+)
+def test_sweeping_twice_changes_nothing_more(state: CommandState, word: str) -> None:
+    make_command(state, deadline_at=NOW - SECOND, reap_at=NOW - SECOND)
+    assert sweep(now=NOW) == {word: 1, "ended": 1}
     assert sweep(now=NOW + MINUTE) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(b"half a line", id="21#12"), pytest.param(b"", id="21#12 no text")],
+)
+def test_what_a_silent_run_has_written_stays_beside_the_note(text: bytes) -> None:
+    command = make_command(S.STARTED, reap_at=NOW - SECOND)
+    chunk = OutputChunk.objects.create(
+        command_id=command.pk, stream="stderr", offset=0, data=text, received_at=NOW
+    )
+    sweep(now=NOW)
+    chunk.refresh_from_db()
+    assert bytes(chunk.data) == text
+    assert Result.objects.get(pk=command.pk).reason == sweeping.SILENT
+
+
+@pytest.mark.parametrize(
+    ("state", "before"),
+    [
+        pytest.param(S.STARTED, Tally(expected=1, running=1), id="21#14"),
+        pytest.param(S.HANDED_OUT, Tally(expected=1, waiting=1), id="21#14 not started"),
+    ],
+)
+def test_a_run_that_was_given_up_is_counted_by_its_execution(
+    state: CommandState, before: Tally
+) -> None:
+    command = make_command(state, reap_at=NOW - SECOND)
+    execution = execution_of(command)
+    assert tallies_of([execution]) == {execution.pk: before}
+    sweep(now=NOW)
+    execution.refresh_from_db()
+    assert execution.state == ExecutionState.ENDED
+    assert tallies_of([execution]) == {execution.pk: Tally(expected=1, outcome_unknown=1)}
 
 
 def test_silence_re_arms_the_schedule_after_its_window_and_is_no_failure() -> None:

@@ -98,10 +98,10 @@ def test_every_open_state_can_end() -> None:
 @pytest.mark.parametrize(
     ("timeout", "limit"),
     [
-        pytest.param(timedelta(seconds=20), timedelta(seconds=140), id="20.2 20 s"),
-        pytest.param(timedelta(seconds=240), timedelta(seconds=360), id="20.2 240 s"),
-        pytest.param(timedelta(seconds=241), timedelta(seconds=361.5), id="20.2 241 s"),
-        pytest.param(timedelta(hours=1), timedelta(minutes=90), id="20.2 1 h"),
+        pytest.param(timedelta(seconds=20), timedelta(seconds=140), id="20.2#1"),
+        pytest.param(timedelta(seconds=240), timedelta(seconds=360), id="20.2#2"),
+        pytest.param(timedelta(seconds=241), timedelta(seconds=361.5), id="20.2#3"),
+        pytest.param(timedelta(hours=1), timedelta(minutes=90), id="20.2#4"),
         pytest.param(timedelta(days=900), timedelta(days=365), id="20.2 one year at most"),
         pytest.param(None, timedelta(hours=24), id="20.2 unknown limit"),
     ],
@@ -121,12 +121,12 @@ def test_retries_put_off_giving_up() -> None:
 @pytest.mark.parametrize(
     ("started_ago", "expires_in", "given_up"),
     [
-        pytest.param(timedelta(hours=25), None, True, id="21 no expires_at, 25 h"),
-        pytest.param(timedelta(hours=1), None, False, id="21 no expires_at, 1 h"),
+        pytest.param(timedelta(hours=25), None, True, id="21#6"),
+        pytest.param(timedelta(hours=1), None, False, id="21#7"),
         pytest.param(timedelta(hours=24), None, False, id="21 no expires_at, exactly 24 h"),
-        pytest.param(timedelta(minutes=10), timedelta(minutes=-5), True, id="21 past"),
-        pytest.param(timedelta(hours=30), timedelta(hours=1), False, id="21 to come"),
-        pytest.param(timedelta(hours=30), timedelta(0), False, id="21 expires now: strict"),
+        pytest.param(timedelta(minutes=10), timedelta(minutes=-5), True, id="21#8"),
+        pytest.param(timedelta(hours=30), timedelta(hours=1), False, id="21#9"),
+        pytest.param(timedelta(hours=30), timedelta(0), False, id="21#10"),
     ],
 )
 def test_a_run_without_an_answer_is_given_up_strictly_after_its_limit(

@@ -73,12 +73,22 @@ def test_more_than_a_batch_goes_in_batches(
     assert prune.prune_tasks(clock.advance(days=31)) == 7
 
 
-def test_audit_entries_are_kept_for_a_year(clock: ManualClock, worker: Worker, ask: Ask) -> None:
+@pytest.mark.parametrize(
+    ("days", "gone"),
+    [
+        pytest.param(400, 1, id="21#17 400 d"),
+        pytest.param(10, 0, id="21#17 10 d"),
+        pytest.param(365, 0, id="21#18 an audit entry"),
+        pytest.param(366, 1, id="a day more"),
+    ],
+)
+def test_audit_entries_are_kept_for_a_year(
+    clock: ManualClock, ask: Ask, days: int, gone: int
+) -> None:
     public.cancel(ask(), actor=Actor("user", "ann"), now=clock.now)
 
-    assert prune.prune_audit(clock.advance(days=365)) == 0
-    assert prune.prune_audit(clock.advance(days=1)) == 1
-    assert AuditEntry.objects.count() == 0
+    assert prune.prune_audit(clock.advance(days=days)) == gone
+    assert AuditEntry.objects.count() == 1 - gone
 
 
 def test_a_silent_runner_goes_unless_it_holds_something(
