@@ -23,11 +23,11 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 RETRYABLE = [
-    pytest.param(AttemptEnd(Outcome.SUCCEEDED, 0), False, id="23 exit 0"),
-    pytest.param(AttemptEnd(Outcome.FAILED, 1), True, id="23 exit 1"),
-    pytest.param(AttemptEnd(Outcome.FAILED, -1), True, id="23 exit -1"),
-    pytest.param(AttemptEnd(Outcome.TIMED_OUT, -1), True, id="23 timeout"),
-    pytest.param(AttemptEnd(Outcome.KILLED, -1), False, id="23 remote kill"),
+    pytest.param(AttemptEnd(Outcome.SUCCEEDED, 0), False, id="23#6"),
+    pytest.param(AttemptEnd(Outcome.FAILED, 1), True, id="23#7 exit 1"),
+    pytest.param(AttemptEnd(Outcome.FAILED, -1), True, id="23#7 exit -1"),
+    pytest.param(AttemptEnd(Outcome.TIMED_OUT, -1), True, id="23#8"),
+    pytest.param(AttemptEnd(Outcome.KILLED, -1), False, id="23#9"),
     pytest.param(AttemptEnd(Outcome.OUTCOME_UNKNOWN, -1), False, id="agent stopped"),
     pytest.param(AttemptEnd(Outcome.REFUSED), False, id="refused"),
 ]
@@ -39,14 +39,12 @@ def test_only_failures_and_timeouts_are_tried_again(end: AttemptEnd, retryable: 
 
 
 NOTES = [
-    pytest.param(0, Outcome.SUCCEEDED, "", id="23 note n=0 exit 0"),
-    pytest.param(0, Outcome.FAILED, "", id="23 note n=0 exit 1"),
-    pytest.param(1, Outcome.SUCCEEDED, "succeeded after 1 retry", id="23 note n=1"),
-    pytest.param(2, Outcome.SUCCEEDED, "succeeded after 2 retries", id="23 note n=2"),
-    pytest.param(3, Outcome.FAILED, "failed after 3 retries exhausted", id="23 note n=3"),
-    pytest.param(
-        2, Outcome.KILLED, "stopped by remote kill after 2 retries", id="23 note n=2 killed"
-    ),
+    pytest.param(0, Outcome.SUCCEEDED, "", id="23#10 exit 0"),
+    pytest.param(0, Outcome.FAILED, "", id="23#10 exit 1"),
+    pytest.param(1, Outcome.SUCCEEDED, "succeeded after 1 retry", id="23#11"),
+    pytest.param(2, Outcome.SUCCEEDED, "succeeded after 2 retries", id="23#12"),
+    pytest.param(3, Outcome.FAILED, "failed after 3 retries exhausted", id="23#13"),
+    pytest.param(2, Outcome.KILLED, "stopped by remote kill after 2 retries", id="23#14"),
 ]
 
 
@@ -79,19 +77,19 @@ def stdout(result: dict[str, object]) -> bytes:
 
 
 SEQUENCES = [
-    pytest.param(0, ["exit 1"], ("failed", 1, 0, ""), id="23 none: fail"),
-    pytest.param(3, ["exit 0"], ("succeeded", 0, 0, ""), id="23 max 3: ok"),
+    pytest.param(0, ["exit 1"], ("failed", 1, 0, ""), id="23#15"),
+    pytest.param(3, ["exit 0"], ("succeeded", 0, 0, ""), id="23#16"),
     pytest.param(
         3, ["exit 7", "exit 0"], ("succeeded", 0, 1, "succeeded after 1 retry"),
-        id="23 max 3: fail, ok",
+        id="23#17",
     ),
     pytest.param(
         3, ["exit 1", "exit 2", "exit 3", "exit 4", "exit 0"],
-        ("failed", 4, 3, "failed after 3 retries exhausted"), id="23 max 3: fail x4",
+        ("failed", 4, 3, "failed after 3 retries exhausted"), id="23#18",
     ),
     pytest.param(
         3, ["sleep 60", "exit 0"], ("succeeded", 0, 1, "succeeded after 1 retry"),
-        id="23 max 3: timeout, ok",
+        id="23#19",
     ),
 ]  # fmt: skip
 
@@ -108,8 +106,9 @@ def test_a_sequence_of_attempts_gives_one_result(
     assert runs(tmp_path) == result["attempt"]
 
 
-def test_a_killed_script_is_not_tried_again(bench: Bench, tmp_path: Path) -> None:
-    bench.work.accept(counting(tmp_path, "sleep 600", times=3))
+@pytest.mark.parametrize("times", [pytest.param(3, id="23#20")])
+def test_a_killed_script_is_not_tried_again(bench: Bench, tmp_path: Path, times: int) -> None:
+    bench.work.accept(counting(tmp_path, "sleep 600", times=times))
     bench.work.step()
     until(lambda: runs(tmp_path) == 1, what="the first attempt")
     bench.gate.kill([command_id()])
@@ -119,9 +118,9 @@ def test_a_killed_script_is_not_tried_again(bench: Bench, tmp_path: Path) -> Non
     assert (result["reason"], runs(tmp_path)) == ("killed on request", 1)
 
 
-def in_backoff(bench: Bench, folder: Path) -> None:
-    """Bring a command with an hour's pause into that pause after its first failure."""
-    bench.work.accept(counting(folder, "echo first; exit 5", times=3, backoff_s=1800))
+def in_backoff(bench: Bench, folder: Path, times: int = 3) -> None:
+    """Bring a command with half an hour's pause into that pause after its first failure."""
+    bench.work.accept(counting(folder, "echo first; exit 5", times=times, backoff_s=1800))
     bench.work.step()
 
     def paused() -> bool:
@@ -131,10 +130,11 @@ def in_backoff(bench: Bench, folder: Path) -> None:
     until(paused, what="the pause before the retry")
 
 
+@pytest.mark.parametrize("times", [pytest.param(3, id="23#21")])
 def test_a_kill_during_the_pause_ends_the_command_without_output(
-    bench: Bench, tmp_path: Path
+    bench: Bench, tmp_path: Path, times: int
 ) -> None:
-    in_backoff(bench, tmp_path)
+    in_backoff(bench, tmp_path, times)
     bench.gate.kill([command_id()])
     result = bench.result(command_id())
     assert (result["outcome"], result["exit_code"], result["retries"]) == ("killed", -1, 1)

@@ -210,10 +210,10 @@ def test_a_command_that_the_journal_may_have_forgotten_is_not_started() -> None:
 
 
 DEADLINES = [
-    pytest.param(-1, True, id="23 deadline -1s"),
-    pytest.param(0, True, id="23 deadline 0"),
-    pytest.param(1, False, id="23 deadline +1s"),
-    pytest.param(86_300, False, id="23 deadline +86300s"),
+    pytest.param(-1, True, id="23#2"),
+    pytest.param(0, True, id="23#3"),
+    pytest.param(1, False, id="23#4"),
+    pytest.param(86_300, False, id="23#5"),
 ]
 
 

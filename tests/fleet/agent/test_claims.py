@@ -37,19 +37,17 @@ def ended(claim: Claim, token: float, at: float, outcome: Outcome = Outcome.SUCC
 
 DONE_AT_0 = Claim(success=Success(NOW, "1"))
 CASES = [
-    pytest.param(Claim(), HOURLY, 0, (True, False), id="24 empty, every 1h, 0"),
-    pytest.param(claimed(0), HOURLY, 0, (False, False), id="24 claimed at 0, 0"),
-    pytest.param(DONE_AT_0, HOURLY, 1800, (False, False), id="24 ok @0, 1800"),
-    pytest.param(DONE_AT_0, HOURLY, 3600, (True, False), id="24 ok @0, 3600 inclusive"),
-    pytest.param(Claim(), TICK, 0, (True, False), id="24 empty, tick, 0"),
-    pytest.param(claimed(0), TICK, 10, (False, False), id="24 claimed at 0, tick, 10"),
-    pytest.param(ended(claimed(0), 60, 10), TICK, 20, (True, False), id="24 finished @10, 20"),
-    pytest.param(claimed(0), TICK, 30, (False, False), id="24 never finished, tick, 30"),
-    pytest.param(claimed(0), TICK, 60, (True, True), id="24 never finished, tick, 60"),
-    pytest.param(claimed(0), TICK, 61, (True, True), id="24 never finished, tick, 61"),
-    pytest.param(
-        Claim(), PerTarget(every=timedelta(hours=1)), 0, (False, False), id="24 target mode"
-    ),
+    pytest.param(Claim(), HOURLY, 0, (True, False), id="24#1"),
+    pytest.param(claimed(0), HOURLY, 0, (False, False), id="24#2"),
+    pytest.param(DONE_AT_0, HOURLY, 1800, (False, False), id="24#3"),
+    pytest.param(DONE_AT_0, HOURLY, 3600, (True, False), id="24#4"),
+    pytest.param(Claim(), TICK, 0, (True, False), id="24#5"),
+    pytest.param(claimed(0), TICK, 10, (False, False), id="24#6"),
+    pytest.param(ended(claimed(0), 60, 10), TICK, 20, (True, False), id="24#7"),
+    pytest.param(claimed(0), TICK, 30, (False, False), id="24#8"),
+    pytest.param(claimed(0), TICK, 60, (True, True), id="24#9"),
+    pytest.param(claimed(0), TICK, 61, (True, True), id="24#10"),
+    pytest.param(Claim(), PerTarget(every=timedelta(hours=1)), 0, (False, False), id="24#13"),
 ]
 
 
@@ -61,28 +59,41 @@ def test_a_claim_is_taken_by_who_may(
     assert (found is not None, found is not None and found.reclaimed) == expected
 
 
-def test_a_late_end_leaves_the_later_claim_and_its_success_counts() -> None:
-    # 24: A claimed 0, B reclaimed 61, A finishes late with token 60.
+@pytest.mark.parametrize("late", [pytest.param(70, id="24#11"), pytest.param(120, id="24#11 120")])
+def test_a_late_end_leaves_the_later_claim_and_its_success_counts(late: float) -> None:
     second = taken(claimed(0), TICK, 61)
     assert second is not None
-    late = ended(second.claim, token=60, at=70)
-    assert late.token == second.token == t(121)
-    assert late.success == Success(t(70), "1")
+    after = ended(second.claim, token=60, at=late)
+    assert after.token == second.token == t(121)
+    assert after.success == Success(t(late), "1")
 
 
-def test_a_failed_end_removes_the_token_and_keeps_the_earlier_success() -> None:
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        pytest.param(Outcome.FAILED, id="24#12"),
+        pytest.param(Outcome.TIMED_OUT, id="24#12 timed out"),
+    ],
+)
+def test_a_failed_end_removes_the_token_and_keeps_the_earlier_success(outcome: Outcome) -> None:
     claim = claimed(0, DONE_AT_0)
-    after = ended(claim, token=60, at=10, outcome=Outcome.FAILED)
+    after = ended(claim, token=60, at=10, outcome=outcome)
     assert (after.token, after.success) == (None, Success(NOW, "1"))
     assert (after.failures, after.failed_at) == (1, t(10))
 
 
-def test_a_run_that_lives_past_its_token_blocks_until_it_dies() -> None:
-    # 24 [later]: a task still queued past its deadline.
-    assert taken(claimed(0), TICK, 120, is_alive=True) is None
-    after = taken(claimed(0), TICK, 120)
-    assert after is not None
-    assert after.reclaimed is True
+@pytest.mark.parametrize(
+    ("is_alive", "expected"),
+    [
+        pytest.param(True, (False, False), id="24#14 alive"),
+        pytest.param(False, (True, True), id="24#14 dead"),
+    ],
+)
+def test_a_run_that_lives_past_its_token_blocks_until_it_dies(
+    is_alive: bool, expected: tuple[bool, bool]
+) -> None:
+    found = taken(claimed(0), TICK, 120, is_alive=is_alive)
+    assert (found is not None, found is not None and found.reclaimed) == expected
 
 
 @pytest.mark.parametrize(

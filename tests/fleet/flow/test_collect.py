@@ -394,6 +394,29 @@ def test_one_result_that_cannot_be_stored_does_not_stop_the_others(
     assert str(poisoned.pk) in str([record.__dict__ for record in caplog.records])
 
 
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param("_result", id="20.3#5 the row"), pytest.param("close", id="20.3#5 the counters")],
+)
+def test_a_result_that_failed_half_way_leaves_nothing_and_is_taken_the_next_time(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = running()
+    report = result(command)
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise ValueError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, step, fails)
+        assert collect(command.agent_id, [report], now=LATER) == {}
+    assert state_of(command) == "started"
+    assert Result.objects.count() == Output.objects.count() == JobAgent.objects.count() == 0
+
+    assert take(command, report) == [Verdict.STORED]
+    assert state_of(command) == "succeeded"
+
+
 def test_a_database_that_is_gone_is_no_fault_of_the_results(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -13,7 +13,7 @@ HOUR = timedelta(hours=1)
 @pytest.mark.parametrize(
     ("lateness", "past"),
     [(None, False), (-1, False), (0, False), (1, True), (86_300, True)],
-    ids=["23 no deadline", "23 -1 s", "23 0 s", "23 +1 s", "23 +86300 s"],
+    ids=["23#1", "23#2", "23#3", "23#4", "23#5"],
 )
 def test_the_deadline_is_the_last_allowed_instant(lateness: int | None, past: bool) -> None:
     deadline = NOW - timedelta(seconds=lateness) if lateness is not None else None
