@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from unittest.mock import patch
 
 import pytest
@@ -86,6 +86,27 @@ def test_a_manual_run_means_the_whole_roster_alive_or_not(target: Target, meant:
     roster = {name: make_agent(name, last_seen_at=None) for name in "ABCDE"}
     make_group("g1", roster["A"], roster["C"], roster["D"])
     assert names(dispatch(manual(target), now=NOW)) == list(meant)
+
+
+@pytest.mark.parametrize(
+    ("target", "kept", "last_seen_at"),
+    [
+        pytest.param(
+            Target(all=True, groups=("g1",), pcs=("pc-a",)),
+            {"all": True, "groups": ["g1"], "pcs": ["pc-a"]},
+            NOW,
+            id="18#4 ours: counted by PC",
+        ),
+        pytest.param(EVERYBODY, {"all": True}, None, id="18#8 ours: nobody alive, all are meant"),
+    ],
+)
+def test_the_target_is_kept_as_asked_and_counts_its_pcs(
+    target: Target, kept: dict[str, object], last_seen_at: datetime | None
+) -> None:
+    make_group("g1", *(make_agent(name, last_seen_at=last_seen_at) for name in ("pc-a", "pc-b")))
+    execution = dispatch(manual(target), now=NOW)
+    assert (execution.target, execution.planned) == (kept, 2)
+    assert names(execution) == ["pc-a", "pc-b"]
 
 
 @pytest.mark.parametrize("target", [Target(groups=("nope",)), Target()], ids=["15.1#5", "15.1#6"])
@@ -339,6 +360,18 @@ def test_only_the_first_of_two_stale_copies_starts_it() -> None:
 def rolled_out(*delays: timedelta, limit: FailureLimit | None = None) -> DispatchPlan:
     waves = tuple(PlannedWave(f"wave{n}", delay) for n, delay in enumerate(delays))
     return replace(manual(), rollout=Rollout(waves, limit))
+
+
+@pytest.mark.parametrize(
+    "target", [pytest.param(Target(), id="18#5"), pytest.param(EVERYBODY, id="18#6")]
+)
+def test_waves_mean_the_members_of_their_groups_whatever_the_target(target: Target) -> None:
+    make_agent("other")
+    make_group("wave0", make_agent("w-0"))
+    make_group("wave1", make_agent("w-1"))
+    plan = replace(rolled_out(0 * MINUTE, 10 * MINUTE), target=target)
+    execution = dispatch(plan, now=NOW)
+    assert (names(execution), execution.planned) == (["w-0", "w-1"], 2)
 
 
 def test_18_an_agent_of_two_waves_goes_with_the_first() -> None:

@@ -164,10 +164,16 @@ def test_only_successes_complete(ends: list[tuple[S, int]], succeeded_at: int | 
     assert (fact.last_success_at if fact else None) == expected
 
 
-def test_15_2_a_success_of_another_job_completes_nothing_here() -> None:
+@pytest.mark.parametrize(
+    ("of_this_job", "completions"),
+    [pytest.param(False, 0, id="15.2#5"), pytest.param(True, 1, id="of this job")],
+)
+def test_a_success_of_another_job_completes_nothing_here(
+    of_this_job: bool, completions: int
+) -> None:
     schedule, agent = make_schedule(), make_agent()
-    settled(ended(None, agent, S.SUCCEEDED, job=make_job()))
-    assert not JobAgent.objects.filter(job=schedule.job).exists()
+    settled(ended(None, agent, S.SUCCEEDED, job=schedule.job if of_this_job else make_job()))
+    assert JobAgent.objects.filter(job=schedule.job).count() == completions
 
 
 def test_what_never_ran_leaves_no_fact() -> None:

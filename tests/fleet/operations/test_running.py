@@ -63,7 +63,7 @@ def test_a_deadline_is_everybodys_last_start(alice: Actor) -> None:
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        pytest.param({}, "target: names nobody; write all, groups or pcs", id="18#1 empty"),
+        pytest.param({}, "target: names nobody; write all, groups or pcs", id="18#1"),
         pytest.param({"groups": []}, "target: names nobody; write all, groups or pcs", id="lists"),
         pytest.param(None, "target: must be a mapping (all, groups, pcs), not nothing", id="null"),
         pytest.param({"pc": ["x"]}, 'target.pc: unknown key; did you mean "pcs"?', id="key"),

@@ -121,10 +121,10 @@ def test_targets_are_computed_anew_only_where_they_may_differ(
     assert "fleet.evaluate" in reasked(asked, found.pk)
 
 
-def test_a_schedule_of_an_unknown_job_is_refused(alice: Actor) -> None:
-    """6.1: unknown job id."""
+@pytest.mark.parametrize("job", [pytest.param("nope", id="6.1#19")])
+def test_a_schedule_of_an_unknown_job_is_refused(alice: Actor, job: str) -> None:
     with pytest.raises(Invalid) as caught:
-        save_schedule(schedule(job_id="nope"), actor=alice, now=NOW)
+        save_schedule(schedule(job_id=job), actor=alice, now=NOW)
     assert [str(problem) for problem in caught.value.problems] == ['job_id: there is no job "nope"']
     assert not Schedule.objects.exists()
 

@@ -105,6 +105,41 @@ REFUSED = (
 )
 
 
+# The rows of the fleet's own table, in its order; nothing stands for an error.
+FLEET_ROWS: list[tuple[str, float | None, str]] = [
+    ("30s", 30, "3.1#1"),
+    ("5m", 300, "3.1#2"),
+    ("1h", 3600, "3.1#3"),
+    ("6h", 21_600, "3.1#4"),
+    ("1d", 86_400, "3.1#5"),
+    ("1h30m", 5400, "3.1#6 together"),
+    ("1h 30m", 5400, "3.1#6 apart"),
+    ("2h 37min", 9420, "3.1#7"),
+    ("500ms", 0.5, "3.1#8"),
+    ("0s", 0, "3.1#9 0s"),
+    ("0", 0, "3.1#9 0"),
+    ("1M", 2_630_016, "3.1#10"),
+    ("10", None, "3.1#11"),
+    ("", None, "3.1#12"),
+    ("6x", None, "3.1#13"),
+    ("5x", None, "3.1#14"),
+    ("soon", None, "3.1#15"),
+    ("-5m", None, "3.1#16"),
+    ("1.5h", 5400, "3.1#17"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [pytest.param(text, length, id=row) for text, length, row in FLEET_ROWS]
+)
+def test_a_duration_of_the_fleet_is_read_or_refused(text: str, seconds: float | None) -> None:
+    if seconds is not None:
+        assert parse_duration(text) == timedelta(seconds=seconds)
+        return
+    with pytest.raises(DurationError):
+        parse_duration(text)
+
+
 @pytest.mark.parametrize(
     ("text", "nanoseconds"), [pytest.param(*row, id=ascii(row[0])) for row in READ.items()]
 )

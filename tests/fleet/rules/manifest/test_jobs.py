@@ -154,7 +154,20 @@ def test_the_output_limit_is_a_size(size: object, bytes_: int) -> None:
     assert parse_job(executing(max_output=size)).execute.max_output == bytes_
 
 
-@pytest.mark.parametrize("size", ["MB", "12 zonks", "1B", "2MiB", 1023, 1024 * 1024 + 1, 1.5, "-1"])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param("1B", id="4.3#2 ours: below the least"),
+        pytest.param("", id="4.3#7 empty"),
+        pytest.param("MB", id="4.3#7 MB"),
+        pytest.param("12 zonks", id="4.3#7 zonks"),
+        "2MiB",
+        1023,
+        1024 * 1024 + 1,
+        1.5,
+        "-1",
+    ],
+)
 def test_another_output_limit_is_refused(size: object) -> None:
     [found] = problems_of(executing(max_output=size))
     assert found.startswith("execute.max_output: ")

@@ -162,7 +162,7 @@ RETRY = {"max": 2, "backoff": "5m"}
         pytest.param(
             {"when": {"on": ["startup"]}, "runs_on": "agent"},
             "when.on: events are not supported",
-            id="when.on",
+            id="7#15 ours: refused",
         ),
         pytest.param(
             {"constraints": {"require": {"ac_power": True}}},
@@ -188,6 +188,7 @@ RETRY = {"max": 2, "backoff": "5m"}
         pytest.param({"runs_on": "server"}, "runs_on", id="runs_on"),
         pytest.param({"enabled": "yes"}, "enabled: must be true or false, not text", id="Norway"),
         pytest.param({"jitter": "24h 1s"}, "jitter", id="T-30 jitter"),
+        pytest.param({"jitter": "soon"}, "jitter", id="18#10"),
         pytest.param({"jitter": "0s"}, None, id="jitter 0s"),
         pytest.param({"starting_deadline": "0s"}, "starting_deadline", id="deadline 0s"),
         pytest.param({"starting_deadline": "7d"}, None, id="deadline 7 days"),
@@ -228,7 +229,7 @@ def test_one_change_of_a_valid_schedule(changes: dict[str, object], problem: str
 @pytest.mark.parametrize(
     ("rollout", "problem"),
     [
-        pytest.param({"waves": []}, "rollout.waves: must have at least one", id="18#2 waves []"),
+        pytest.param({"waves": []}, "rollout.waves: must have at least one", id="waves []"),
         pytest.param({}, "rollout.waves: must have at least one", id="no waves"),
         pytest.param(
             {"waves": [{"group": "a", "delay": "0s"}, {"group": "b", "delay": "x"}]},
@@ -263,6 +264,14 @@ def test_one_change_of_a_valid_schedule(changes: dict[str, object], problem: str
 def test_a_bad_rollout_is_refused(rollout: dict[str, object], problem: str) -> None:
     [found] = problems_of(calendar(rollout=rollout))
     assert found.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "target", [pytest.param({}, id="18#2"), pytest.param({"all": True}, id="18#3 ours: refused")]
+)
+def test_a_rollout_without_waves_is_refused_whoever_is_meant(target: dict[str, object]) -> None:
+    [found] = problems_of(calendar(rollout={"waves": []}, target=target))
+    assert found.startswith("rollout.waves: must have at least one")
 
 
 @pytest.mark.parametrize(

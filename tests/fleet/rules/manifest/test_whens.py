@@ -22,29 +22,29 @@ def problems_of(when: object) -> list[str]:
 @pytest.mark.parametrize(
     ("when", "expected", "text"),
     [
-        pytest.param({"per_pc": "once"}, PerPc(), "per_pc once", id="7.2#1"),
+        pytest.param({"per_pc": "once"}, PerPc(), "per_pc once", id="7#9"),
         pytest.param(
-            {"per_pc": {"every": "6h"}}, PerPc(timedelta(hours=6)), "per_pc every 6h", id="7.2#2"
+            {"per_pc": {"every": "6h"}}, PerPc(timedelta(hours=6)), "per_pc every 6h", id="7#10"
         ),
         pytest.param(
             {"per_target": {"every": "24h"}},
             PerTarget(timedelta(hours=24)),
             "per_target every 24h",
-            id="7.2#3",
+            id="7#11",
         ),
         pytest.param({"per_target": "once"}, PerTarget(), "per_target once", id="per_target once"),
         pytest.param(
             {"calendar": {"at": "09:00", "days": ["mon-fri"]}},
             Calendar("09:00", ("mon-fri",)),
             "at 09:00 [mon-fri]",
-            id="7.2#4",
+            id="7#12",
         ),
-        pytest.param({"calendar": {"at": "18:30"}}, Calendar("18:30"), "at 18:30", id="7.2#5"),
+        pytest.param({"calendar": {"at": "18:30"}}, Calendar("18:30"), "at 18:30", id="7#13"),
         pytest.param(
             {"calendar": {"at": "2026-06-10 09:00"}},
             Calendar("2026-06-10 09:00"),
             "at 2026-06-10 09:00",
-            id="7.2#6",
+            id="7#14",
         ),
         pytest.param(
             {"calendar": {"at": "09:00", "days": ["mon", "wed"]}},
@@ -82,15 +82,23 @@ def test_each_shape_is_read_and_said_in_one_line(when: object, expected: When, t
     assert words(found) == text
 
 
-def test_the_cooldown_is_how_long_a_success_counts() -> None:
-    assert cooldown(PerPc(timedelta(hours=6))) == timedelta(hours=6)
-    assert cooldown(PerPc()) is None
-    assert cooldown(Calendar("09:00")) is None
-    assert [is_reconcile(when) for when in (PerPc(), PerTarget(), Calendar("09:00"))] == [
-        True,
-        True,
-        False,
-    ]
+@pytest.mark.parametrize(
+    ("when", "mode", "counts_for"),
+    [
+        pytest.param({"per_pc": "once"}, PerPc, None, id="7#1"),
+        pytest.param({"per_pc": {"every": "6h"}}, PerPc, timedelta(hours=6), id="7#2"),
+        pytest.param({"per_target": "once"}, PerTarget, None, id="7#3"),
+        pytest.param({"per_target": {"every": "24h"}}, PerTarget, timedelta(hours=24), id="7#4"),
+        pytest.param({"calendar": {"at": "09:00"}}, Calendar, None, id="calendar"),
+    ],
+)
+def test_a_condition_is_looked_at_every_minute_and_says_how_long_a_success_counts(
+    when: object, mode: type, counts_for: timedelta | None
+) -> None:
+    found = when_of(when)
+    assert isinstance(found, mode)
+    assert is_reconcile(found) is (mode is not Calendar)
+    assert cooldown(found) == counts_for
 
 
 PER_PC = "when.per_pc: must be once or once_per_version or {every: 6h}"
@@ -144,7 +152,7 @@ EXAMPLE = "one of per_pc, per_target, calendar must be set"
         pytest.param(
             {"calendar": {"at": "2026-06-10 09:00", "days": ["mon"]}},
             ["when.calendar.days: a date happens once and has no days; remove days or the date"],
-            id="8.1#12 date with days",
+            id="8.1#13 date with days",
         ),
         pytest.param(
             {"calendar": {"at": "09:00", "cron": "0 9 * * *"}},
