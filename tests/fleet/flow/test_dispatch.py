@@ -244,6 +244,32 @@ def test_a_reconcile_dispatch_mutes_its_agents_only() -> None:
     assert (rows[1].due_at, rows[1].last_dispatched_at) == (NOW, None)
 
 
+@pytest.mark.parametrize(
+    ("marked", "other"),
+    [
+        pytest.param(
+            ("collect-winlog-events", "PC-01"),
+            ("collect-winlog-events", "PC-02"),
+            id="14.4#1 ours: one row for each schedule and PC",
+        ),
+        pytest.param(("a.b", "c"), ("a", "b.c"), id="14.4#2"),
+    ],
+)
+def test_a_mark_is_of_one_schedule_and_one_pc(
+    marked: tuple[str, str], other: tuple[str, str]
+) -> None:
+    schedules = {slug: make_schedule(slug) for slug in sorted({marked[0], other[0]})}
+    agents = {name: make_agent(name) for name in (marked[1], other[1])}
+    rows = [
+        make_schedule_agent(schedules[slug], agents[name], due_at=NOW)
+        for slug, name in (marked, other)
+    ]
+    dispatch(reconcile(schedules[marked[0]], [agents[marked[1]]]), now=NOW)
+    for row in rows:
+        row.refresh_from_db()
+    assert [row.last_dispatched_at for row in rows] == [NOW, None]
+
+
 # ------------------------------------------------------------------------------ large ones
 
 

@@ -73,10 +73,10 @@ def test_who_still_has_to_succeed_fires(
 @pytest.mark.parametrize(
     ("alive", "roster", "completions", "cooldown", "now", "reason"),
     [
-        pytest.param("b", "ab", [("a", 0)], None, 100, Reason.ALL_DONE, id="13.1 roster#1"),
-        pytest.param("b", "ab", [("a", 100)], 60, 110, Reason.ALL_DONE, id="13.1 roster#2"),
-        pytest.param("b", "ab", [("a", 100)], 60, 160, None, id="13.1 roster#3"),
-        pytest.param("", "ab", [], None, 0, Reason.NOBODY_ALIVE, id="13.1 roster#4"),
+        pytest.param("b", "ab", [("a", 0)], None, 100, Reason.ALL_DONE, id="13.1#25"),
+        pytest.param("b", "ab", [("a", 100)], 60, 110, Reason.ALL_DONE, id="13.1#26"),
+        pytest.param("b", "ab", [("a", 100)], 60, 160, None, id="13.1#27"),
+        pytest.param("", "ab", [], None, 0, Reason.NOBODY_ALIVE, id="13.1#28"),
     ],
 )
 def test_912_a_member_that_succeeded_and_went_off_still_counts(
