@@ -1,10 +1,12 @@
 """What is known of a call of a `django.tasks` function, read from its task and its runs."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from django.apps import apps
 from django.core.exceptions import SuspiciousOperation
 from django.utils.module_loading import import_string
 from django_tasks import TaskResult, TaskResultStatus
@@ -61,6 +63,7 @@ def result_of(row: Row) -> TaskResult[Any]:
     called = row.input
     if not isinstance(called, dict) or not isinstance(called.get("task"), str):
         raise PermanentError(f"task {row.pk} names no function; its input needs a task")
+    _refuse_strange_module(called["task"])
     task = import_string(called["task"])
     if not isinstance(task, Task):
         raise SuspiciousOperation(f"task {row.pk} names {called['task']}, which is not a task")
@@ -73,6 +76,19 @@ def result_of(row: Row) -> TaskResult[Any]:
     )
     runs = Run.objects.filter(task_id=row.pk).order_by("pk").only(*_OF_RUN)
     return make_result(asked, row, list(runs))
+
+
+def _refuse_strange_module(path: str) -> None:
+    """Refuse what only an import would bring in, unless an installed app has it.
+
+    An import runs code, and whoever may write a task's input would choose which.
+    """
+    if path.rpartition(".")[0] in sys.modules or apps.get_containing_app_config(path) is not None:
+        return
+    raise PermanentError(
+        f"{path!r:.300} is in no installed app; "
+        "put the function into a module of an app in INSTALLED_APPS"
+    )
 
 
 def make_result(task: Task[Any, Any], row: Row, runs: Sequence[Run]) -> TaskResult[Any]:

@@ -1,5 +1,6 @@
 """The `django.tasks` interface, through the engine: enqueue, claim, execute, finish, result."""
 
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -284,7 +285,7 @@ def test_a_result_of_another_function_does_not_match(worker: Worker) -> None:
         pytest.param(
             {"task": "tests.scheduler.functions.not_a_task"}, "which is not a task", id="no task"
         ),
-        pytest.param({"task": "tests.no.such"}, "No module named", id="no module"),
+        pytest.param({"task": "scheduler.no.such"}, "No module named", id="no module"),
     ],
 )
 def test_a_row_that_names_no_function_fails_and_runs_nothing(
@@ -295,6 +296,20 @@ def test_a_row_that_names_no_function_fails_and_runs_nothing(
     worker.run_due()
 
     assert said in reload(task).last_error
+
+
+def test_a_module_of_no_installed_app_is_not_imported(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Printing a poem is what its import does.
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    task = public.request(KIND, input={"task": "this.d"})
+
+    worker.run_due()
+
+    said = "'this.d' is in no installed app; put the function into a module of an app"
+    assert said in reload(task).last_error
+    assert (reload(task).state, "this" in sys.modules) == ("failed", False)
 
 
 def test_a_row_that_names_something_else_is_suspicious(worker: Worker) -> None:
