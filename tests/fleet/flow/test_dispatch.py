@@ -270,6 +270,24 @@ def test_a_mark_is_of_one_schedule_and_one_pc(
     assert [row.last_dispatched_at for row in rows] == [NOW, None]
 
 
+@pytest.mark.parametrize(
+    ("when", "of_the_target"),
+    [
+        pytest.param({"per_target": "once"}, NOW, id="14.4#3"),
+        pytest.param({"per_pc": "once"}, None, id="14.4#4"),
+    ],
+)
+def test_the_mark_of_a_target_is_another_than_that_of_a_pc(
+    when: dict[str, object], of_the_target: datetime | None
+) -> None:
+    schedule, agent = make_schedule("nightly", when=when), make_agent()
+    row = make_schedule_agent(schedule, agent)
+    dispatch(reconcile(schedule, [agent]), now=NOW)
+    schedule.refresh_from_db()
+    row.refresh_from_db()
+    assert (schedule.last_dispatched_at, row.last_dispatched_at) == (of_the_target, NOW)
+
+
 # ------------------------------------------------------------------------------ large ones
 
 
