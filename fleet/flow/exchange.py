@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from fleet.flow.bundles import NO_BUNDLE, Bundle, bundle_for
 from fleet.flow.collect import collect
 from fleet.flow.deliver import Delivery, deliver
-from fleet.flow.local_fires import by_key, known_locally
+from fleet.flow.local_fires import Keys, by_key, known_locally
 from fleet.flow.manifests import local_zone
 from fleet.flow.progress import note_progress
 from fleet.models import Agent, AgentState, Command, ScheduleAgent
@@ -75,7 +75,7 @@ def exchange(caller: Caller, report: Report, *, most_bytes: int, now: datetime) 
     has_bundle = caller.schedules_etag
     if standing is not Standing.BELATED:
         has_bundle = _note_presence(caller, report, now)
-    keys = known_locally(agent_id, report, now=now)
+    keys = _fired(caller, report, now)
     report = by_key(report, keys)
     verdicts = collect(agent_id, report.results, now=now)
     unknown = note_progress(agent_id, report.started, report.output, now=now)
@@ -106,6 +106,13 @@ def exchange(caller: Caller, report: Report, *, most_bytes: int, now: datetime) 
         given.more,
         bundle,
     )
+
+
+def _fired(caller: Caller, report: Report, now: datetime) -> Keys:
+    """What the agent fired by itself; one that was never accepted was given nothing to fire."""
+    if caller.state == AgentState.PENDING:
+        return {}
+    return known_locally(caller.pk, report, now=now)
 
 
 def _bundle(caller: Caller, has: str, now: datetime) -> Bundle:

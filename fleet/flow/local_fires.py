@@ -94,7 +94,9 @@ def _keys(agent_id: int, named: Iterable[UUID]) -> dict[UUID, UUID]:
 def _write(agent_id: int, fires: Iterable[_Fire], now: datetime) -> None:
     revisions = _revisions([fire.local for fire in fires])
     slugs = {fire.local.schedule for fire in fires}
-    schedules = {row.slug: row for row in Schedule.objects.filter(slug__in=slugs)}
+    # A PC says which schedule it was; that must be one that PCs fire, of the job that ran.
+    found = Schedule.objects.filter(slug__in=slugs, runs_on_agent=True)
+    schedules = {(row.slug, row.job_id): row for row in found}
     commands = []
     for fire in fires:
         local = fire.local
@@ -102,7 +104,7 @@ def _write(agent_id: int, fires: Iterable[_Fire], now: datetime) -> None:
         if revision is None:
             logger.warning("a PC ran a job that is not known", extra={"job": local.job})
             continue
-        schedule = schedules.get(local.schedule)
+        schedule = schedules.get((local.schedule, revision.job_id))
         commands.append(_command(agent_id, fire, revision, schedule, now))
     # A repeated request may have been faster.
     Command.objects.bulk_create(commands, ignore_conflicts=True)

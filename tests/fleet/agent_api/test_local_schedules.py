@@ -323,3 +323,29 @@ def test_a_fire_of_the_future_is_dated_now() -> None:
     pc.exchanges(results=[fire.result()])
 
     assert Command.objects.get().created_at <= timezone.now()
+
+
+def test_a_pc_that_waits_to_be_accepted_has_fired_nothing() -> None:
+    pc, fire = Pc(make_agent(state=AgentState.PENDING)), Fire(local_schedule())
+
+    told = pc.exchanges(results=[fire.result()])
+
+    assert told["verdicts"] == {fire.id: "unknown"}
+    assert (Command.objects.count(), Result.objects.count()) == (0, 0)
+
+
+def test_a_fire_is_not_counted_to_a_schedule_that_the_server_fires() -> None:
+    pc, fire = Pc(), Fire(make_schedule("of-the-server"))
+
+    pc.exchanges(results=[fire.result()])
+
+    assert Command.objects.get().schedule_id is None
+
+
+def test_a_fire_is_not_counted_to_a_schedule_of_another_job() -> None:
+    pc, fire = Pc(), Fire(local_schedule())
+    fire.local["schedule"] = local_schedule("of-another-job", job=make_job("another")).slug
+
+    pc.exchanges(results=[fire.result()])
+
+    assert Command.objects.get().schedule_id is None
