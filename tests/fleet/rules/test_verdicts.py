@@ -52,7 +52,7 @@ def test_a_result_is_judged_by_its_command_and_what_is_stored(
     assert judge_result(state, stored, outcome=outcome, digest="d1") == expected
 
 
-@pytest.mark.parametrize("outcome", [*ANSWERS, S.OUTCOME_UNKNOWN])
+@pytest.mark.parametrize("outcome", [*sorted(ANSWERS), S.OUTCOME_UNKNOWN])
 @pytest.mark.parametrize("state", [S.HANDED_OUT, S.STARTED])
 def test_every_first_answer_ends_an_open_command(
     state: CommandState, outcome: CommandState
