@@ -59,9 +59,23 @@ def register() -> None:
 def _checked(value: object) -> dict[str, Any]:
     if not isinstance(value, dict) or not value.get("task") or not isinstance(value["task"], str):
         raise PermanentError('the input names no task; write {"task": "app.tasks.name"}')
+    for name in ("options", "kwargs"):
+        if not isinstance(value.get(name, {}), dict):
+            raise PermanentError(f"the {name} are names with values, like {{}}")
+    if not isinstance(value.get("args", []), list):
+        raise PermanentError("the args are a list, like []")
     if unknown := value.get("options", {}).keys() - OPTIONS:
         raise PermanentError(f"unknown options of a message: {', '.join(sorted(unknown))}")
+    if value.get("until") is not None and not _is_time(value["until"]):
+        raise PermanentError("until is a time with a zone, like 2026-03-01T12:00:00+00:00")
     return value
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _beat_sends(name: str | None) -> bool:

@@ -104,6 +104,11 @@ def test_without_a_broker_the_error_says_what_to_set(worker: Worker, settings: A
         pytest.param(None, "names no task", id="nothing"),
         pytest.param({"task": 1}, "names no task", id="no name"),
         pytest.param({"task": "t", "options": {"eta": 1}}, "unknown options", id="an eta"),
+        pytest.param({"task": "t", "options": ["x"]}, "options are names", id="options listed"),
+        pytest.param({"task": "t", "args": "x"}, "args are a list", id="args no list"),
+        pytest.param({"task": "t", "kwargs": [1]}, "kwargs are names", id="kwargs listed"),
+        pytest.param({"task": "t", "until": "noon"}, "until is a time", id="until no time"),
+        pytest.param({"task": "t", "until": "2026-01-01"}, "until is a time", id="until no zone"),
     ],
 )
 def test_a_broken_message_fails_for_good_and_is_not_sent(
