@@ -18,8 +18,7 @@ import psycopg.sql
 
 DEFAULT_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# On two cores: the journeys wait more than they compute.
-WORKERS = "3"
+WORKERS = "2"
 # These touch no database: running them once is enough.
 PURE = (
     "tests/architecture",
@@ -30,6 +29,11 @@ PURE = (
     "tests/kanade/test_local.py",
     "tests/kanade/test_logs.py",
     "tests/kanade/test_start.py",
+)
+
+# A long look at how pages escape what they show, whatever stored it.
+ESCAPING = (
+    "tests/fleet/admin/test_every_page.py::test_hostile_words_add_no_element_and_no_attribute",
 )
 
 
@@ -90,6 +94,7 @@ def _run(database: str, marks: str, *, prove: bool, postgres: str) -> int:
     command += ["--no-loadscope-reorder", "--durations", "20", "-m", marks]
     if database != "sqlite":
         command += [f"--ignore={path}" for path in PURE]
+        command += [f"--deselect={test}" for test in ESCAPING]
     try:
         return subprocess.run(command, env=environment, check=False).returncode
     finally:
