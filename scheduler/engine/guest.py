@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.db.models.functions import Now
 
-from scheduler.engine import claim, runners, wakeup
+from scheduler.engine import claim, runners
 from scheduler.engine.intake import Intake, Taken
 from scheduler.engine.loop import Clocks, Loop
 from scheduler.engine.sift import sift
@@ -57,7 +57,7 @@ class Guest:
         if not self._one_at_a_time.acquire(blocking=False):
             return False
         try:
-            _until_idle(self._signed_on())
+            self._signed_on().work(until_idle=True)
         finally:
             self._one_at_a_time.release()
         return True
@@ -67,7 +67,7 @@ class Guest:
         with self._one_at_a_time:
             loop = self._signed_on()
             loop.intake = OneTask(loop.hand, wanted=task_id)
-            _until_idle(loop)
+            loop.work(until_idle=True)
             # It says nothing until the next message, which is no reason to worry.
             runners.sign_off(loop.runner.pk)
 
@@ -82,16 +82,6 @@ class Guest:
         runner = runners.sign_on(self.name, workers=self.workers, queues=None)
         self._loop = Loop(runner, Clocks(self.clock, time.monotonic), workers=self.workers)
         return self._loop
-
-
-def _until_idle(loop: Loop) -> None:
-    while True:
-        # Cleared before the look, so that a wake during it is not lost.
-        wakeup.DUE.clear()
-        wait = loop.guarded_step()
-        if loop.is_idle:
-            return
-        wakeup.DUE.wait(wait)
 
 
 def host() -> str:

@@ -74,15 +74,19 @@ class Loop:
         self.reaper = Reaper(self.runner.pk)
 
     def run(self, *, until_idle: bool = False) -> None:
-        """Work until told to stop, or until nothing is due and nothing runs."""
+        """Work until told to stop, or until nothing is due and nothing runs; then leave."""
+        self.work(until_idle=until_idle)
+        self._leave()
+
+    def work(self, *, until_idle: bool) -> None:
+        """Make passes until told to stop, or until nothing is due and nothing runs."""
         while True:
             # Cleared before the look, so that a wake during it is not lost.
             wakeup.DUE.clear()
             wait = self.guarded_step()
             if self._is_over(until_idle=until_idle):
-                break
+                return
             wakeup.DUE.wait(wait)
-        self._leave()
 
     def stop(self) -> None:
         """Take nothing more and let bodies end for DRAIN seconds; a second call ends that."""

@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from fleet.management.acting import command_actor
 from fleet.management.files import NoFilesError, files_of, read_file
 from fleet.operations.applying import apply_documents
 from fleet.rules.apply_plan import Action, Plan, Step
 from fleet.rules.refusals import Refusal
+from scheduler.management.acting import command_actor
 
 _SHOWN = 80
 

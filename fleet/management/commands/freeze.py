@@ -6,10 +6,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.flow.freeze import known_freeze
-from fleet.management.acting import command_actor
 from fleet.operations.freezing import clear_freeze, set_freeze
 from fleet.rules.freeze import FreezeState
 from fleet.rules.refusals import Refusal
+from scheduler.management.acting import command_actor
 
 # The option, and the manifest's key.
 _OPTIONS = {

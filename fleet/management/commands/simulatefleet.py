@@ -10,7 +10,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from fleet.agent.address import AddressError
-from fleet.management.acting import command_actor
 from fleet.management.simulation.crowd import Outcome, simulate
 from fleet.management.simulation.pc import Habits
 from fleet.models import Agent, EnrolmentToken
@@ -20,6 +19,7 @@ from fleet.operations.enrolment_tokens import (
     make_enrolment_token,
     revoke_enrolment_token,
 )
+from scheduler.management.acting import command_actor
 
 MOST_MINUTES = 24 * 60
 MOST_OUTPUT = 256 * 1024
