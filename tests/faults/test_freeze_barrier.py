@@ -27,7 +27,7 @@ from tests.faults.fleet_points import POINTS, Point
 from tests.faults.fleet_world import ALICE, Machine, World, ids_in, run_tasks
 from tests.faults.halting import PATIENCE, Halt, in_a_thread
 from tests.faults.places import Place, Trap, When
-from tests.faults.until import until
+from tests.fleet.agent.until import until
 
 pytestmark = [pytest.mark.concurrency, pytest.mark.usefixtures("own")]
 # A transaction that is open there has read that the fleet is not frozen, and holds it to that.
@@ -62,7 +62,11 @@ class Freezer:
         locked = connection.vendor == "sqlite" and not _may_write()
         thread = in_a_thread(self)
         if not locked:
-            until(lambda: self.answered.is_set() or _somebody_waits(), "it is set or waits")
+            until(
+                lambda: self.answered.is_set() or _somebody_waits(),
+                within_s=60.0,
+                what="it is set or waits",
+            )
         return thread, not self.answered.is_set()
 
 
