@@ -86,9 +86,12 @@ def _ears() -> listening.Ears:
     return listening.SQLiteEars(str(connection.settings_dict["NAME"]))
 
 
+_bridge = Bridge(django_site, threads=settings.KANADE_WEB_THREADS)
 application: Callable[..., object] = Site(
-    Bridge(django_site, threads=settings.KANADE_WEB_THREADS),
-    WaitingRoom(calls_per_second=settings.KANADE_CALLS_PER_SECOND, clock=_now),
+    _bridge,
+    WaitingRoom(
+        calls_per_second=settings.KANADE_CALLS_PER_SECOND, clock=_now, free=_bridge.free_threads
+    ),
     _ears(),
     ticket_key(),
 )

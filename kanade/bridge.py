@@ -39,6 +39,7 @@ class Bridge:
         self, application: WSGIApplication, *, threads: int, longest_queue: int = 1_000
     ) -> None:
         self._application = application
+        self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="web")
         self._longest_queue = longest_queue
         self._inside = 0
@@ -53,6 +54,10 @@ class Bridge:
             await self._answer(scope, receive, send)
         finally:
             self._inside -= 1
+
+    def free_threads(self) -> int:
+        """How many more requests would find a thread at once."""
+        return max(0, self._threads - self._inside)
 
     def close(self) -> None:
         """Let the threads end once they have nothing to do."""

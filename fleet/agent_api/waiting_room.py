@@ -1,7 +1,8 @@
 """Who waits for a call, and who was called lately. One room per process, on its event loop.
 
-A waiter is a future: it costs no thread, no connection and no query. Calls are passed on at a
-bounded rate, because everyone who is called comes back at once with an exchange.
+A waiter is a future: it costs no thread, no connection and no query. Everyone who is called comes
+back at once with an exchange, and a little later with what came of it: so calls are passed on at a
+bounded rate, and hardly any while the site is busy with those who were called before.
 """
 
 import asyncio
@@ -15,6 +16,8 @@ REMEMBERED_FOR = timedelta(minutes=5)
 CLOCK_LEEWAY = timedelta(seconds=1)
 MOST_WAITERS = 20_000
 ROUND = 0.05
+# Even a site that is always busy gets on with its calls.
+LEAST_PER_ROUND = 1
 
 
 class FullError(Exception):
@@ -22,13 +25,22 @@ class FullError(Exception):
 
 
 class WaitingRoom:
-    """Waiters by agent. Everything happens on one event loop, so nothing needs a lock."""
+    """Waiters by agent. Everything happens on one event loop, so nothing needs a lock.
+
+    `free` tells how many more requests the site could begin to answer at this moment.
+    """
 
     def __init__(
-        self, *, calls_per_second: float, clock: Callable[[], datetime], most: int = MOST_WAITERS
+        self,
+        *,
+        calls_per_second: float,
+        clock: Callable[[], datetime],
+        free: Callable[[], int],
+        most: int = MOST_WAITERS,
     ) -> None:
-        self._per_round = max(1, round(calls_per_second * ROUND))
+        self._per_round = max(LEAST_PER_ROUND, round(calls_per_second * ROUND))
         self._clock = clock
+        self._free = free
         self._most = most
         self._waiters: dict[int, asyncio.Future[bool]] = {}
         self._called: dict[int, datetime] = {}
@@ -93,7 +105,8 @@ class WaitingRoom:
     def pass_on_some(self) -> None:
         """Pass on as many calls as one round may."""
         passed = 0
-        while self._line and passed < self._per_round:
+        most = max(LEAST_PER_ROUND, min(self._per_round, self._free()))
+        while self._line and passed < most:
             waiter = self._waiters.get(self._line.popleft())
             if waiter is not None and not waiter.done():
                 waiter.set_result(True)

@@ -34,8 +34,11 @@ def django(_environ: dict[str, Any], start: StartResponse) -> list[bytes]:
 
 
 def site(ears: Ears) -> Site:
-    room = WaitingRoom(calls_per_second=1000, clock=lambda: datetime.now(UTC))
-    return Site(Bridge(django, threads=1), room, ears, KEY)
+    bridge = Bridge(django, threads=1)
+    room = WaitingRoom(
+        calls_per_second=1000, clock=lambda: datetime.now(UTC), free=bridge.free_threads
+    )
+    return Site(bridge, room, ears, KEY)
 
 
 def ticket() -> str:

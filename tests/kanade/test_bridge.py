@@ -148,6 +148,28 @@ def test_a_client_that_goes_away_is_forgotten() -> None:
     assert (got.status, app.environ) == (0, {})
 
 
+def test_the_threads_without_a_request_are_counted() -> None:
+    hold, inside = threading.Event(), threading.Event()
+
+    def slow(_environ: Environ, start: StartResponse) -> list[bytes]:
+        inside.set()
+        hold.wait(20)
+        start("200 OK", [])
+        return [b""]
+
+    async def scene() -> list[int]:
+        app = Bridge(slow, threads=2)
+        seen = [app.free_threads()]
+        asked = asyncio.create_task(ask(app, scope()))
+        await asyncio.to_thread(inside.wait, 20)
+        seen.append(app.free_threads())
+        hold.set()
+        await asked
+        return [*seen, app.free_threads()]
+
+    assert asyncio.run(scene()) == [2, 1, 2]
+
+
 def test_more_requests_than_fit_are_told_to_come_back_later() -> None:
     hold, inside = threading.Event(), threading.Event()
 

@@ -24,7 +24,7 @@ def ask(  # noqa: C901  # a server in small
     stopped: bool = False,
 ) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body of one request; agent 7 may have been called before."""
-    waiting = WaitingRoom(calls_per_second=100, clock=lambda: NOW, most=most)
+    waiting = WaitingRoom(calls_per_second=100, clock=lambda: NOW, free=lambda: 100, most=most)
     if called:
         waiting.call([7])
     app = WaitingApp(waiting, key=KEY, clock=lambda: NOW)

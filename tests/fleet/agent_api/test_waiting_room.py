@@ -21,8 +21,10 @@ class Clock:
         return self.now
 
 
-def room(clock: Clock, *, rate: float = 1000.0, most: int = 100) -> WaitingRoom:
-    return WaitingRoom(calls_per_second=rate, clock=clock, most=most)
+def room(
+    clock: Clock, *, rate: float = 1000.0, most: int = 100, free: Callable[[], int] = lambda: 100
+) -> WaitingRoom:
+    return WaitingRoom(calls_per_second=rate, clock=clock, free=free, most=most)
 
 
 def run(scene: Callable[[], Awaitable[None]]) -> None:
@@ -134,6 +136,24 @@ def test_calls_are_passed_on_a_round_at_a_time() -> None:
             await settle()
             done.append(sum(task.done() for task in tasks))
         assert done == [3, 6, 9, 10]
+
+    run(scene)
+
+
+def test_a_busy_site_passes_on_no_more_calls_than_it_can_answer_and_always_one() -> None:
+    async def scene() -> None:
+        free = iter([2, 0, 0, 50])
+        waiting = room(Clock(), rate=60.0, free=lambda: next(free))
+        tasks = [begin(waiting, agent) for agent in range(7)]
+        await settle()
+        waiting.call(range(7))
+
+        done = []
+        for _ in range(4):
+            waiting.pass_on_some()
+            await settle()
+            done.append(sum(task.done() for task in tasks))
+        assert done == [2, 3, 4, 7]
 
     run(scene)
 
