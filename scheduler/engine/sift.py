@@ -9,6 +9,7 @@ from django.db import transaction
 from scheduler.engine import dependents
 from scheduler.engine.facts import row_of
 from scheduler.models import Dependency, Run, Task
+from scheduler.models.leasing import Choice, choose
 from scheduler.rules.claims import Claim
 from scheduler.rules.columns import Changes
 from scheduler.rules.misfire import LEAST_GRACE, Misfire, RunIt, SkipIt, decide
@@ -21,15 +22,18 @@ logger = logging.getLogger(__name__)
 
 def sift(claims: list[Claim], *, now: datetime) -> list[Claim]:
     """Return the claims whose body is to run; the others are put where they belong."""
-    return [kept for claim in claims if (kept := _kept(claim, now=now)) is not None]
+    choices: list[Choice] = []
+    kept = [one for claim in claims if (one := _kept(claim, choices, now=now)) is not None]
+    choose(choices)
+    return kept
 
 
-def _kept(claim: Claim, *, now: datetime) -> Claim | None:
+def _kept(claim: Claim, choices: list[Choice], *, now: datetime) -> Claim | None:
     if claim.recurrence is None:
         return None if _expired(claim, now=now) else claim
     try:
         claim.recurrence.require_usable()
-        return _in_time(claim, claim.recurrence, now=now)
+        return _in_time(claim, claim.recurrence, choices, now=now)
     except UnusableCronError as error:
         logger.error(  # the row is at fault, a traceback says nothing
             "task quarantined", extra={"action": "task quarantined", "task": claim.task_id}
@@ -40,17 +44,19 @@ def _kept(claim: Claim, *, now: datetime) -> Claim | None:
         return None
 
 
-def _in_time(claim: Claim, recurrence: Recurrence, *, now: datetime) -> Claim | None:
-    """Apply the misfire policy to the first try of an occurrence."""
+def _in_time(
+    claim: Claim, recurrence: Recurrence, choices: list[Choice], *, now: datetime
+) -> Claim | None:
+    """Apply the misfire policy to the first try of an occurrence; a choice is to be written."""
     occurrence = claim.occurrence_at
     late = now - claim.due_at > LEAST_GRACE
     if not late or not claim.is_first_try or occurrence is None:
         return claim
     match decide(claim.misfire, occurrence, recurrence.next_after, now=now):
         case RunIt(occurrence_at=chosen, missed=missed):
-            Task.objects.filter(pk=claim.task_id).under(claim.token).update(
-                occurrence_at=chosen, missed=missed
-            )
+            if (chosen, missed) == (occurrence, 0):
+                return claim
+            choices.append(Choice(claim.task_id, claim.token, chosen, missed))
             return replace(claim, occurrence_at=chosen)
         case SkipIt(missed=missed):
             return _skipped(claim, missed, now=now)

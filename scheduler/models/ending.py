@@ -5,18 +5,15 @@ ended one by one from the row as it is now.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.db import connection
 
+from scheduler.models.batches import adapt, array, table
 from scheduler.rules.claims import Ending
 from scheduler.rules.states import Outcome
-
-Value = str | int | datetime | None
-# A whole column of values is one parameter.
-Param = str | datetime
 
 _UNTOUCHED = """t.state = 'running' AND t.lease_token = ended.token
     AND t.generation = ended.generation AND NOT t.rerun"""
@@ -84,7 +81,7 @@ def record(endings: Mapping[int, tuple[Ending, object]], *, runner_name: str) ->
     if not rows:
         return {}
     postgres = connection.vendor == "postgresql"
-    source, params = _table(rows, ("bigint", "bigint", "bigint", "timestamptz", "text"))
+    source, params = table(rows, ("bigint", "bigint", "bigint", "timestamptz", "text"))
     statement = _RECORD.format(
         rows=source,
         json="::jsonb" if postgres else "",
@@ -102,10 +99,10 @@ def close(run_ids: Sequence[int], *, now: datetime) -> list[int]:
     """
     if not run_ids:
         return []
-    moment = _adapt(now)
+    moment = adapt(now)
     postgres = connection.vendor == "postgresql"
     among = "= ANY(%s::bigint[])" if postgres else "IN (SELECT value FROM json_each(%s))"
-    ids = _array(run_ids) if postgres else json.dumps(run_ids)
+    ids = array(run_ids) if postgres else json.dumps(run_ids)
     statement = _CLOSE.format(left=_LEFT, among=among)
     with connection.cursor() as cursor:
         cursor.execute(statement, [moment, moment, ids])
@@ -128,51 +125,15 @@ def go_on(nexts: Sequence[Next], *, now: datetime) -> set[int]:
     if not rows:
         return set()
     types = ("bigint", "bigint", "bigint", "timestamptz", "boolean", "text")
-    source, params = _table(rows, types)
+    source, params = table(rows, types)
     statement = _NEXT.format(
         left=_LEFT,
         rows=source,
         json="::jsonb" if connection.vendor == "postgresql" else "",
     )
     with connection.cursor() as cursor:
-        cursor.execute(statement, [*params, _adapt(now)])
+        cursor.execute(statement, [*params, adapt(now)])
         return {task_id for (task_id,) in cursor.fetchall()}
-
-
-def _table(rows: Sequence[Sequence[Value]], types: Sequence[str]) -> tuple[str, list[Param]]:
-    """Return a SELECT of `rows` and its parameters: few, and its text the same for any number."""
-    if connection.vendor == "postgresql":
-        arrays = ", ".join(f"%s::{name}[]" for name in types)
-        select = f"SELECT * FROM unnest({arrays})"  # noqa: S608  # no value is in the text
-        return select, [_array(column) for column in zip(*rows, strict=True)]
-    columns = ", ".join(f"json_extract(value, '$[{index}]')" for index in range(len(types)))
-    select = f"SELECT {columns} FROM json_each(%s)"  # noqa: S608  # no value is in the text
-    return select, [json.dumps(rows, default=_text)]
-
-
-def _array(values: Iterable[Value]) -> str:
-    """Return an array as PostgreSQL reads it; the driver's own way takes longer than the query."""
-    return "{" + ",".join(map(_element, values)) + "}"
-
-
-def _element(value: Value) -> str:
-    if isinstance(value, int):
-        return str(value)
-    if value is None:
-        return "NULL"
-    if isinstance(value, datetime):
-        return f'"{value.isoformat()}"'
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _adapt(moment: datetime) -> str | datetime:
-    """Return a time as its column holds it: on SQLite a text in UTC, as the ORM writes it."""
-    return moment if connection.vendor == "postgresql" else _text(moment)
-
-
-def _text(moment: datetime) -> str:
-    return str(moment.astimezone(UTC).replace(tzinfo=None))
 
 
 def _json(value: object) -> str | None:

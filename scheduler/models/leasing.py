@@ -13,6 +13,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
+from scheduler.models.batches import table
 from scheduler.models.tasks import Task
 from scheduler.rules.claims import Claim
 from scheduler.rules.fire import Retry
@@ -27,7 +28,8 @@ _RETURNED = (
     "retry_count, generation"
 )
 # Both databases know CTEs, UPDATE … FROM and RETURNING; SKIP LOCKED is PostgreSQL's alone, and
-# SQLite has one writer. The state is asked again outside: it decides who wins.
+# SQLite has one writer. The state is asked again outside: it decides who wins. `ready` is not: by
+# that PostgreSQL, when it thinks that few are, walks through all of them for each that it takes.
 _CLAIM = """
 WITH due(due_id) AS MATERIALIZED ({select}{lock})
 UPDATE scheduler_task
@@ -35,10 +37,16 @@ SET state = 'running', ready = false, lease_token = lease_token + 1, beat = beat
     beat_at = {now}, runner_id = %s, started_at = %s, updated_at = %s, body_started = %s,
     attempt = attempt + 1, runs = runs + 1
 FROM due
-WHERE id = due_id AND state = 'pending' AND ready
+WHERE id = due_id AND state = 'pending'
 RETURNING {returned}
 """
 
+_CHOOSE = """
+WITH chosen(task, token, occurrence_at, missed) AS ({rows})
+UPDATE scheduler_task SET occurrence_at = chosen.occurrence_at, missed = chosen.missed
+FROM chosen
+WHERE id = chosen.task AND state = 'running' AND lease_token = chosen.token
+"""
 
 _MISFIRES = {one.value: one for one in Misfire}
 # Stands for the time of the look in a selection that is compiled once.
@@ -87,6 +95,26 @@ def select(candidates: Callable[[datetime], QuerySet[Task]], limit: int) -> Sele
         returned=_RETURNED,
     )
     return Selection(sql, claim, tuple(params))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """For which of its missed occurrences a claimed task runs, and how many it gives up."""
+
+    task_id: int
+    token: int
+    occurrence_at: datetime
+    missed: int
+
+
+def choose(choices: Sequence[Choice]) -> None:
+    """Write down for which occurrences tasks run, where their lease still holds."""
+    if not choices:
+        return
+    rows = [(one.task_id, one.token, one.occurrence_at, one.missed) for one in choices]
+    source, params = table(rows, ("bigint", "bigint", "timestamptz", "integer"))
+    with connection.cursor() as cursor:
+        cursor.execute(_CHOOSE.format(rows=source), params)
 
 
 def adapted(moment: datetime) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 
 NextAfter = Callable[[datetime], datetime | None]
 
@@ -56,8 +57,11 @@ def decide(
     grace = grace_of(occurrence_at, next_after)
     if now - occurrence_at <= grace:
         return RunIt(occurrence_at)
-    missed = _count(occurrence_at, next_after, now)
-    newest = last_occurrences(occurrence_at, next_after, now=now, most=MOST_CATCH_UPS)
+    first_ones = list(islice(_between(occurrence_at - INSTANT, next_after, now), MOST_COUNTED))
+    missed = len(first_ones)
+    newest = first_ones[-MOST_CATCH_UPS:]
+    if missed == MOST_COUNTED:
+        newest = last_occurrences(occurrence_at, next_after, now=now, most=MOST_CATCH_UPS)
     if policy is Misfire.ALL:
         return RunIt(newest[0], missed=missed - len(newest))
     if policy is Misfire.ONCE or now - newest[-1] <= grace:
@@ -86,13 +90,3 @@ def _between(after: datetime, next_after: NextAfter, until: datetime) -> Iterato
     while at is not None and at <= until:
         yield at
         at = next_after(at)
-
-
-def _count(first: datetime, next_after: NextAfter, now: datetime) -> int:
-    """Return how many occurrences lie in [first, now], at most MOST_COUNTED."""
-    count = 0
-    for _ in _between(first - INSTANT, next_after, now):
-        count += 1
-        if count == MOST_COUNTED:
-            break
-    return count

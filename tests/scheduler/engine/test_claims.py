@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 
 from scheduler import public
 from scheduler.engine import claim, enqueue
@@ -340,3 +340,30 @@ def test_an_error_text_is_stored_harmless_on_every_database(
     worker.run_due_and_hooks()
 
     assert reload(task).last_error.endswith("nul \ufffd half \ufffd bell \\x07")
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="how PostgreSQL plans")
+def test_a_claim_walks_the_ready_tasks_once_whatever_the_statistics_say(
+    clock: ManualClock, worker: Worker, ask: Ask
+) -> None:
+    for number in range(200):
+        ask(number, after=60)
+    with connection.cursor() as cursor:
+        # As the planner remembers it: nobody is ready.
+        cursor.execute("ANALYZE scheduler_task")
+    clock.advance(60)
+    claim.promote(now=clock.now)
+    explained: list[str] = []
+
+    def explain(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "UPDATE scheduler_task" in sql and not explained:
+            with connection.cursor() as cursor:
+                explained.append(sql)
+                cursor.execute(f"EXPLAIN {sql}", params)
+                explained.extend(row[0] for row in cursor.fetchall())
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(explain):
+        assert len(worker.claim()) == 100
+
+    assert sum("tasks_ready" in line for line in explained[1:]) == 1

@@ -4,10 +4,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from scheduler import public
 from scheduler.engine import startup
 from scheduler.models import Run, Task
+from scheduler.models.leasing import Choice, choose
 from scheduler.rules.cron import CronError
 from scheduler.rules.fire import Retry
 from scheduler.rules.outcomes import Failed
@@ -358,6 +361,46 @@ def test_all_gives_up_all_but_the_newest_hundred(
 
     assert held.occurrence_at == at(10, 21)
     assert Run.objects.get().missed == 140
+
+
+def test_many_missed_occurrences_are_chosen_in_one_statement(
+    clock: ManualClock, worker: Worker, ask: Ask
+) -> None:
+    for number in range(5):
+        ask(key=str(number), cron="0 * * * *" if number % 2 else "30 * * * *")
+    clock.set(at(12, 45))
+
+    with CaptureQueriesContext(connection) as queries:
+        held = worker.claim()
+
+    assert [one.occurrence_at for one in held] == [at(12, 30)] * 3 + [at(12)] * 2
+    written = Task.objects.order_by("occurrence_at").values_list("occurrence_at", "missed")
+    assert list(written) == [(at(12), 3)] * 2 + [(at(12, 30), 4)] * 3
+    assert sum("missed" in query["sql"] for query in queries) == 1
+
+
+def test_an_occurrence_that_is_the_only_one_missed_needs_no_choice(
+    clock: ManualClock, worker: Worker, ask: Ask
+) -> None:
+    hourly(ask, "once")
+    clock.set(at(9, 50))
+
+    with CaptureQueriesContext(connection) as queries:
+        assert worker.claim_one().occurrence_at == at(9)
+    assert not [query for query in queries if "missed" in query["sql"]]
+
+
+def test_a_task_that_was_taken_over_meanwhile_is_left_as_it_is(
+    clock: ManualClock, worker: Worker, ask: Ask
+) -> None:
+    task = hourly(ask, "once")
+    clock.set(at(12, 45))
+    worker.claim_one()
+    token = reload(task).lease_token
+
+    choose([Choice(task, token - 1, at(9), 0), Choice(task, token + 1, at(9), 0)])
+
+    assert (reload(task).occurrence_at, reload(task).missed) == (at(12), 3)
 
 
 def test_a_retry_is_never_late(clock: ManualClock, worker: Worker, ask: Ask) -> None:
