@@ -45,6 +45,8 @@ class WaitingRoom:
         self._waiters: dict[int, asyncio.Future[bool]] = {}
         self._called: dict[int, datetime] = {}
         self._all_called_at: datetime | None = None
+        # When a waiter was last told of its call.
+        self._told: dict[int, datetime] = {}
         self._line: deque[int] = deque()
         self._somebody_in_line = asyncio.Event()
 
@@ -56,7 +58,8 @@ class WaitingRoom:
 
         An agent waits once: a second wait ends its first, unanswered. Raises FullError.
         """
-        if self._was_called(agent_id, since - CLOCK_LEEWAY):
+        if self._was_called(agent_id, since):
+            self._note_told(agent_id)
             return True
         former = self._waiters.get(agent_id)
         if former is None and len(self._waiters) >= self._most:
@@ -86,6 +89,7 @@ class WaitingRoom:
     def call_everybody(self) -> None:
         """Call all agents."""
         self._all_called_at = self._clock()
+        self._forget_before(self._all_called_at - REMEMBERED_FOR)
         for agent_id in self._waiters:
             self._put_in_line(agent_id)
 
@@ -107,9 +111,11 @@ class WaitingRoom:
         passed = 0
         most = max(LEAST_PER_ROUND, min(self._per_round, self._free()))
         while self._line and passed < most:
-            waiter = self._waiters.get(self._line.popleft())
+            agent_id = self._line.popleft()
+            waiter = self._waiters.get(agent_id)
             if waiter is not None and not waiter.done():
                 waiter.set_result(True)
+                self._note_told(agent_id)
                 passed += 1
         if not self._line:
             self._somebody_in_line.clear()
@@ -120,13 +126,28 @@ class WaitingRoom:
             self._somebody_in_line.set()
 
     def _was_called(self, agent_id: int, since: datetime) -> bool:
-        called = (self._called.get(agent_id), self._all_called_at)
-        return any(at is not None and at >= since for at in called)
+        """Whether there was a call that an exchange at `since` cannot have answered.
+
+        An agent exchanges once it is told, so of two times close to each other the told one is the
+        earlier.
+        """
+        told = self._told.get(agent_id)
+        calls = (self._called.get(agent_id), self._all_called_at)
+        return any(
+            at is not None
+            and (at >= since or (at >= since - CLOCK_LEEWAY and (told is None or told < at)))
+            for at in calls
+        )
+
+    def _note_told(self, agent_id: int) -> None:
+        self._told.pop(agent_id, None)
+        self._told[agent_id] = self._clock()
 
     def _forget_before(self, limit: datetime) -> None:
-        # The dictionary keeps the order of calls, so that the oldest are in front.
-        while self._called:
-            agent_id, at = next(iter(self._called.items()))
-            if at >= limit:
-                return
-            del self._called[agent_id]
+        # The dictionaries keep the order of calls, so that the oldest are in front.
+        for times in (self._called, self._told):
+            while times:
+                agent_id, at = next(iter(times.items()))
+                if at >= limit:
+                    break
+                del times[agent_id]

@@ -35,7 +35,7 @@ async def simulate(
     clock: Callable[[], datetime],
     on_ready: Callable[[], None],
 ) -> Outcome:
-    """Let so many PCs work; the time begins, and the counting, once all have enrolled.
+    """Let so many PCs work; the time begins, and that of exchanges, once all have enrolled.
 
     A PC that fails for a reason that no server can give ends the simulation with its error.
     """
@@ -53,6 +53,7 @@ async def simulate(
             tasks.append(asyncio.create_task(pc.live(), name=pc.name))
             await asyncio.sleep(1 / BEGINNERS_PER_SECOND)
         await _all_enrolled(pcs, tasks)
+        tally.start_over()
         on_ready()
         await _work(tasks, seconds)
     finally:

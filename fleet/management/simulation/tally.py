@@ -20,6 +20,11 @@ class Tally:
         """How many requests got no answer that counts, whatever the reason."""
         return self.problems.total()
 
+    def start_over(self) -> None:
+        """Forget the times so far: they are those of a fleet that is being switched on."""
+        self.carrying.clear()
+        self.empty.clear()
+
     def note_exchange(self, seconds: float, *, carried: bool) -> None:
         """Count an exchange that was answered; one that carries something is the measure."""
         self.counts["exchanges"] += 1

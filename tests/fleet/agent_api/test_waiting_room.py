@@ -85,6 +85,49 @@ def test_an_agent_that_was_called_between_its_exchange_and_its_wait_comes_back_a
     run(scene)
 
 
+def test_an_agent_that_was_told_and_exchanged_is_not_told_of_the_same_call_again() -> None:
+    async def scene() -> None:
+        clock = Clock()
+        waiting = room(clock)
+        first = begin(waiting, 1)
+        await settle()
+        waiting.call([1])
+        clock.now = NOW + SECOND / 4
+        waiting.pass_on_some()
+        assert await first is True
+        # Its exchange, half a second after the call.
+        clock.now = NOW + SECOND / 2
+
+        assert await waiting.wait(1, since=clock.now, seconds=0.001) is False
+        waiting.call([1])
+        assert await waiting.wait(1, since=clock.now, seconds=0.001) is True
+
+    run(scene)
+
+
+def test_an_agent_that_was_told_and_could_not_exchange_is_told_again() -> None:
+    async def scene() -> None:
+        clock = Clock()
+        waiting = room(clock)
+        clock.now = NOW + 2 * SECOND
+        waiting.call([1])
+
+        assert await waiting.wait(1, since=NOW, seconds=0.001) is True
+        assert await waiting.wait(1, since=NOW, seconds=0.001) is True
+
+    run(scene)
+
+
+def test_a_ticket_of_a_clock_that_is_a_little_ahead_misses_no_call() -> None:
+    async def scene() -> None:
+        waiting = room(Clock())
+        waiting.call([1])
+
+        assert await waiting.wait(1, since=NOW + SECOND / 2, seconds=0.001) is True
+
+    run(scene)
+
+
 def test_an_agent_that_exchanged_after_the_call_waits() -> None:
     async def scene() -> None:
         waiting = room(Clock())
