@@ -12,13 +12,13 @@ from functools import partial
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import F, QuerySet
 
 from fleet.flow.settling import Settled, settle
 from fleet.flow.wakes import wake
-from fleet.models import Command, Execution, Job, Result, Wave, WaveState
+from fleet.models import Command, Job, Result
+from fleet.models.ends import end_executions_without_work
 from fleet.rules.command_states import CommandState, may_move
-from fleet.rules.execution_states import ExecutionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +128,7 @@ def end_executions(executions: Iterable[UUID], *, now: datetime) -> int:
     Called after the commit that closed their commands: two transactions that each close one of the
     last two commands would both see the other's still open.
     """
-    open_commands = Command.objects.open().filter(
-        execution=OuterRef("pk"), job_id=OuterRef("job_id")
-    )
-    waves = Wave.objects.filter(execution=OuterRef("pk"), state=WaveState.WAITING)
-    return (
-        Execution.objects.filter(pk__in=list(executions), state=ExecutionState.LIVE.value)
-        .filter(~Exists(open_commands), ~Exists(waves))
-        .update(state=ExecutionState.ENDED.value, ended_at=now)
-    )
+    return end_executions_without_work(sorted(executions), now=now)
 
 
 def _settled(ending: Ending) -> Settled:

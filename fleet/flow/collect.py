@@ -17,6 +17,7 @@ from fleet.flow.closing import Ending, close, locked
 from fleet.flow.settling import Settled, settle
 from fleet.flow.turns import take_turn
 from fleet.models import Command, Output, OutputChunk, Result, Stream
+from fleet.models.writing import update_each
 from fleet.rules.command_states import WAITING, CommandState
 from fleet.rules.report_fields import within_reason
 from fleet.rules.report_items import Captured
@@ -124,7 +125,7 @@ def _catch_up(taken: Sequence[_Taken]) -> None:
         if (command.attempt, command.started_at) != (report.attempt, started_at):
             command.attempt, command.started_at = report.attempt, started_at
             behind.append(command)
-    Command.objects.bulk_update(behind, ["attempt", "started_at"], batch_size=500)
+    update_each(behind, ["attempt", "started_at"])
 
 
 def _result(one: _Taken, now: datetime) -> Result:

@@ -10,6 +10,7 @@ from django.db.models.functions import Length
 
 from fleet.flow.turns import take_turn
 from fleet.models import Command, OutputChunk
+from fleet.models.writing import update_each
 from fleet.rules.command_states import HELD, NO_LIMIT_KNOWN, OPEN, CommandState
 from fleet.rules.report_items import MAX_OUTPUT, Chunk, Start
 from scheduler.rules.contained import contained
@@ -27,11 +28,13 @@ def note_progress(
     named = {start.command for start in starts} | {chunk.command for chunk in chunks}
     if not named:
         return frozenset()
-    mine = set(Command.objects.filter(agent=agent_id, pk__in=named).values_list("pk", flat=True))
+    mine = named
     with contained("progress could not be stored", agent=agent_id), transaction.atomic():
         take_turn(agent_id)
-        running = Command.objects.filter(agent=agent_id, pk__in=mine, state__in=_OPEN)
-        held = {row.pk: row for row in running.order_by("pk").select_for_update()}
+        commands = Command.objects.filter(agent=agent_id, pk__in=named).order_by("pk")
+        rows = list(commands.select_for_update())
+        mine = {row.pk for row in rows}
+        held = {row.pk: row for row in rows if row.state in _OPEN}
         _start(held, starts, now)
         _append(held, chunks, now)
     return frozenset(named - mine)
@@ -45,8 +48,7 @@ def _start(held: dict[UUID, Command], starts: Iterable[Start], now: datetime) ->
         if command is not None and start.attempt > command.attempt:
             _note_start(command, start, now)
             moved[command.pk] = command
-    fields = ["state", "attempt", "started_at", "reap_at"]
-    Command.objects.bulk_update(moved.values(), fields, batch_size=500)
+    update_each(moved.values(), ["state", "attempt", "started_at", "reap_at"])
 
 
 def _note_start(command: Command, start: Start, now: datetime) -> None:

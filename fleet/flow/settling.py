@@ -10,6 +10,7 @@ from datetime import datetime
 
 from fleet.flow.manifests import schedule_manifest, terms_of
 from fleet.models import JobAgent, ScheduleAgent, Shape
+from fleet.models.writing import update_each
 from fleet.rules.command_states import FAILURES, RUNS, CommandState
 from fleet.rules.cooldown import Success
 from fleet.rules.manifest import ManifestError
@@ -55,9 +56,7 @@ def settle(commands: Sequence[Settled], *, now: datetime) -> None:
         pair = (row.schedule.job_id, row.agent_id)
         _count(row, by_pair[pair])
         _rearm(row, facts.get(pair), now)
-    ScheduleAgent.objects.bulk_update(
-        rows, ["due_at", "parked_due_at", "failures", "last_failed_at"], batch_size=500
-    )
+    update_each(rows, ["due_at", "parked_due_at", "failures", "last_failed_at"])
 
 
 def success_of(fact: JobAgent | None) -> Success | None:

@@ -16,6 +16,7 @@ from fleet.flow.manifests import schedule_manifest, terms_of
 from fleet.flow.rosters import MEMBER_STATES, roster_of, roster_of_groups
 from fleet.flow.settling import success_of
 from fleet.models import Agent, Command, Evaluation, JobAgent, Schedule, ScheduleAgent, Shape
+from fleet.models.writing import update_each
 from fleet.rules.cooldown import Success
 from fleet.rules.firing import Reason, Snapshot, standings
 from fleet.rules.manifest import ManifestError, ScheduleManifest
@@ -146,7 +147,7 @@ def _compute_range(schedule: Schedule, after: int, hi: int | None, *, now: datet
             row.due_at, row.parked_due_at = due, None
             moved.append(row)
     ScheduleAgent.objects.bulk_create(new, ignore_conflicts=True)
-    ScheduleAgent.objects.bulk_update(moved, ["due_at", "parked_due_at"], batch_size=500)
+    update_each(moved, ["due_at", "parked_due_at"])
     return len(gone) + len(new) + len(moved)
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from fleet.models import AgentPresence, AgentState
+from fleet.models.callers import lock_presence
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ def take_turn(agent_id: int) -> Turn:
 
     A proxy may repeat a request while the first is being answered; the second then waits here.
     """
-    rows = AgentPresence.objects.filter(pk=agent_id).select_for_update(of=("self",))
-    state, epoch, handouts = rows.values_list("agent__state", "agent__epoch", "handouts").get()
+    found = lock_presence(agent_id)
+    if found is None:
+        raise AgentPresence.DoesNotExist(f"agent {agent_id}")
+    state, epoch, handouts = found
     return Turn(agent_id, AgentState(state), epoch, handouts)

@@ -30,6 +30,11 @@ JOIN fleet_agentpresence p ON p.agent_id = a.id
 LEFT JOIN fleet_freeze f ON f.id = 1
 WHERE a.uuid_text = %s
 """  # noqa: S608  # constants of this module
+_LOCK = """
+SELECT a.state, a.epoch, p.handouts
+FROM fleet_agentpresence p JOIN fleet_agent a ON a.id = p.agent_id
+WHERE p.agent_id = %s
+"""
 _NOTE = """
 UPDATE fleet_agentpresence SET last_seen_at = %s, seq = %s, skew_ms = %s WHERE agent_id = %s
 """
@@ -86,6 +91,15 @@ def note_presence(agent_id: int, *, seq: int, skew_ms: int, now: datetime) -> No
     at = connection.ops.adapt_datetimefield_value(now)
     with connection.cursor() as cursor:
         cursor.execute(_NOTE, [at, seq, skew_ms, agent_id])
+
+
+def lock_presence(agent_id: int) -> tuple[str, int, int] | None:
+    """Lock the agent's presence until the transaction ends; return its state, epoch, handouts."""
+    lock = " FOR UPDATE OF p" if connection.features.has_select_for_update else ""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK + lock, [agent_id])
+        found: tuple[str, int, int] | None = cursor.fetchone()
+    return found
 
 
 def _records(count: int, *columns: object) -> tuple[FreezeRecord, ...]:

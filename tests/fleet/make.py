@@ -1,9 +1,12 @@
 """Rows for tests, with quiet defaults. Every function returns what it wrote."""
 
 import itertools
+import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
+from fleet.flow.retention import first_id_at
 from fleet.models import (
     Agent,
     AgentPresence,
@@ -36,6 +39,11 @@ MINUTE = timedelta(minutes=1)
 Keys = Mapping[str, object]
 _SHAPES = {PerPc: Shape.PER_PC, PerTarget: Shape.PER_TARGET, Calendar: Shape.CALENDAR}
 _numbers = itertools.count(1)
+
+
+def id_at(moment: datetime) -> UUID:
+    """An id as it would have been made at a moment, whatever the real clock says."""
+    return UUID(int=first_id_at(moment).int | secrets.randbits(62))
 
 
 def make_agent(name: str = "", *, last_seen_at: datetime | None = NOW, **fields: object) -> Agent:

@@ -11,12 +11,13 @@ from fleet.flow.dispatch import dispatch
 from fleet.flow.plans import DispatchPlan
 from fleet.flow.settling import Settled, settle
 from fleet.flow.status import Status, status_of
-from fleet.models import Agent, Command, Job, JobAgent, Origin, Result, Schedule, new_id
+from fleet.models import Agent, Command, Job, JobAgent, Origin, Result, Schedule
 from fleet.rules.command_states import CommandState
 from fleet.rules.targets import Target
 from tests.fleet.make import (
     MINUTE,
     NOW,
+    id_at,
     make_agent,
     make_group,
     make_job,
@@ -190,7 +191,7 @@ def test_a_list_counts_small_targets_and_leaves_large_ones_out() -> None:
 
 def result(job: Job, outcome: str, age: timedelta, exit_code: int | None = 0) -> Result:
     return Result.objects.create(
-        command_id=new_id(),
+        command_id=id_at(NOW - age),
         agent_id=1,
         job_id=job.pk,
         job_version="1",
