@@ -18,14 +18,16 @@ import psycopg.sql
 
 DEFAULT_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-WORKERS = "2"
-# These touch no database: running them once is enough.
-PURE = (
+WORKERS = "3"
+# These touch no database, or ask it nothing that depends on which it is: once is enough.
+ONCE = (
     "tests/architecture",
     "tests/fleet/agent",
     "tests/fleet/rules",
+    "tests/journey/test_simulated_fleet.py",
     "tests/scheduler/rules",
     "tests/kanade/test_bridge.py",
+    "tests/kanade/test_doors.py",
     "tests/kanade/test_local.py",
     "tests/kanade/test_logs.py",
     "tests/kanade/test_start.py",
@@ -93,7 +95,7 @@ def _run(database: str, marks: str, *, prove: bool, postgres: str) -> int:
     command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "--dist", "loadscope"]
     command += ["--no-loadscope-reorder", "--durations", "20", "-m", marks]
     if database != "sqlite":
-        command += [f"--ignore={path}" for path in PURE]
+        command += [f"--ignore={path}" for path in ONCE]
         command += [f"--deselect={test}" for test in ESCAPING]
     try:
         return subprocess.run(command, env=environment, check=False).returncode
