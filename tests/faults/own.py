@@ -95,15 +95,21 @@ _WAYS: dict[str, tuple[Callable[[str, str], None], Callable[[str], None]]] = {
 }
 
 
+# Seconds; children need a second or two.
+LONGEST_S = 60
+
+
 def forked(act: Callable[[], Any]) -> int:
     """Do the act in a child; return how that ended: 0, or minus the signal that killed it.
 
-    A child that fails says why on standard error and ends with 1.
+    A child that fails says why on standard error and ends with 1; one that goes on for ever is
+    ended by an alarm.
     """
     connections.close_all()
     child = os.fork()
     if child == 0:
         code = 1
+        signal.alarm(LONGEST_S)
         # It lives for a moment only, and a collection would copy every page of this process.
         gc.disable()
         try:
