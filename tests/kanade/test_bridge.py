@@ -148,22 +148,29 @@ def test_a_client_that_goes_away_is_forgotten() -> None:
     assert (got.status, app.environ) == (0, {})
 
 
-def test_the_threads_without_a_request_are_counted() -> None:
-    hold, inside = threading.Event(), threading.Event()
+class Slow:
+    """An application that answers once it is told to; `inside` is set while it works."""
 
-    def slow(_environ: Environ, start: StartResponse) -> list[bytes]:
-        inside.set()
-        hold.wait(20)
+    def __init__(self) -> None:
+        self.hold, self.inside = threading.Event(), threading.Event()
+
+    def __call__(self, _environ: Environ, start: StartResponse) -> list[bytes]:
+        self.inside.set()
+        self.hold.wait(20)
         start("200 OK", [])
         return [b""]
+
+
+def test_the_threads_without_a_request_are_counted() -> None:
+    slow = Slow()
 
     async def scene() -> list[int]:
         app = Bridge(slow, threads=2)
         seen = [app.free_threads()]
         asked = asyncio.create_task(ask(app, scope()))
-        await asyncio.to_thread(inside.wait, 20)
+        await asyncio.to_thread(slow.inside.wait, 20)
         seen.append(app.free_threads())
-        hold.set()
+        slow.hold.set()
         await asked
         return [*seen, app.free_threads()]
 
@@ -171,20 +178,14 @@ def test_the_threads_without_a_request_are_counted() -> None:
 
 
 def test_more_requests_than_fit_are_told_to_come_back_later() -> None:
-    hold, inside = threading.Event(), threading.Event()
-
-    def slow(_environ: Environ, start: StartResponse) -> list[bytes]:
-        inside.set()
-        hold.wait(20)
-        start("200 OK", [])
-        return [b""]
+    slow = Slow()
 
     async def scene() -> tuple[Answer, Answer]:
         app = Bridge(slow, threads=1, longest_queue=1)
         first = asyncio.create_task(ask(app, scope()))
-        await asyncio.to_thread(inside.wait, 20)
+        await asyncio.to_thread(slow.inside.wait, 20)
         second = await ask(app, scope())
-        hold.set()
+        slow.hold.set()
         return await first, second
 
     first, second = asyncio.run(scene())
