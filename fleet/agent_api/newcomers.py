@@ -9,7 +9,7 @@ from rest_framework.exceptions import ValidationError
 from fleet.operations.enrolment import Newcomer
 from fleet.rules.facts import read_facts
 from fleet.rules.names import BadNameError, parse_pc
-from fleet.rules.reports import PROTOCOLS
+from fleet.rules.protocols import problem_of_protocol
 from scheduler.api.strict import unknown_key
 
 _KEYS = {"protocol", "token", "name", "nonce", "fingerprint", "facts"}
@@ -24,9 +24,7 @@ def read_newcomer(data: object, *, address: str) -> Newcomer:
     if not isinstance(data, Mapping):
         raise ValidationError("an enrolment is a JSON object")
     problems = {str(key)[:100]: unknown_key(str(key), _KEYS) for key in data if key not in _KEYS}
-    protocol = data.get("protocol")
-    if isinstance(protocol, bool) or protocol not in PROTOCOLS:
-        problems["protocol"] = "this server speaks protocol 1; install another agent"
+    problems["protocol"] = problem_of_protocol(data.get("protocol"))
     problems["token"] = "" if isinstance(data.get("token"), str) else "must be a text"
     problems["name"] = _problem_of_name(data.get("name"))
     problems["nonce"] = _problem_of(_NONCE, data.get("nonce"), "must be 43 base64url characters")

@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
+from fleet.rules.protocols import problem_of_protocol
 from fleet.rules.report_fields import moment, parsed_id, read_whole
 from fleet.rules.report_items import Chunk, Result, Start, read_chunk, read_result, read_start
 from fleet.rules.sessions import Greeting
 from scheduler.rules.strict_json import SAFE_INTEGER
 
-PROTOCOLS = frozenset({1})
 MAX_HOLDING = 5_000
 # The rest is answered for the next time.
 MAX_ITEMS = 1_000
@@ -66,8 +66,8 @@ def read_report(value: object) -> Report:
     if not isinstance(value, Mapping):
         raise ReportError("", "an exchange is a JSON object")
     _require_keys(value)
-    if value["protocol"] not in PROTOCOLS or isinstance(value["protocol"], bool):
-        raise ReportError("protocol", "this server speaks protocol 1; install another agent")
+    if problem := problem_of_protocol(value["protocol"]):
+        raise ReportError("protocol", problem)
     strange: list[str] = []
     return Report(
         greeting=_greeting(value),

@@ -201,6 +201,7 @@ def test_what_is_no_sound_json_is_the_senders_mistake(data: bytes) -> None:
     ("change", "field"),
     [
         ({"protocol": 2}, "protocol"),
+        ({"protocol": []}, "protocol"),
         ({"protocol": "1"}, "protocol"),
         ({"epoch": -1}, "epoch"),
         ({"epoch": "1"}, "epoch"),

@@ -100,6 +100,7 @@ def test_every_token_that_opens_nothing_is_answered_alike() -> None:
     [
         ({"protocol": 2}, "protocol"),
         ({"protocol": True}, "protocol"),
+        ({"protocol": []}, "protocol"),
         ({"protocol": None}, "protocol"),
         ({"token": 5}, "token"),
         ({"name": ""}, "name"),
