@@ -271,6 +271,16 @@ def test_the_other_machine_of_an_identity_takes_over_or_is_turned_away(root: Cli
     assert kept == {first.pk: "r" * 64, second.pk: "f" * 64}
 
 
+def test_a_second_machine_is_shown_until_an_operator_decides(root: Client) -> None:
+    agent = make_agent(rival_fingerprint="r" * 64, rival_seen_at=NOW)
+    url = reverse("admin:fleet_agent_change", args=[agent.pk])
+    assert "the same identity" in root.get(url).text
+
+    post_well(root, "agent_dismiss", {"reason": "a clone"}, agent.pk)
+
+    assert "the same identity" not in root.get(url).text
+
+
 def test_buttons_are_shown_where_the_act_makes_sense(root: Client) -> None:
     job = make_job("patch")
 
