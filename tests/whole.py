@@ -24,6 +24,7 @@ ONCE = (
     "tests/architecture",
     "tests/fleet/agent",
     "tests/fleet/rules",
+    "tests/journey/test_api_page.py",
     "tests/journey/test_simulated_fleet.py",
     "tests/scheduler/rules",
     "tests/kanade/test_bridge.py",
